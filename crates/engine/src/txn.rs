@@ -1,0 +1,158 @@
+//! What a decision sees and does: reads over a view, writes kept aside until the engine commits them.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use crate::{Fault, Job, Key, Stamp, Verdict};
+
+/// Why a read gave nothing. Never the client's fault, and never seen by `model`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// Not loaded yet: the engine will load it and run the decision again.
+    Miss,
+    Fault(Fault),
+}
+
+/// How a decision ends without a result: refused, or stopped by a read. `?` makes it from either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop<R> {
+    Refused(R),
+    Halted(Halt),
+}
+
+impl<R> From<Halt> for Stop<R> {
+    fn from(halt: Halt) -> Self {
+        Stop::Halted(halt)
+    }
+}
+
+/// The state beneath a transaction. Each engine has its own.
+pub trait View {
+    fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt>;
+    /// Up to `limit` entries with `from <= key < to`, in key order.
+    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt>;
+}
+
+pub struct Txn<'a> {
+    view: &'a mut dyn View,
+    stamp: Stamp,
+    writes: BTreeMap<Key, Option<Bytes>>,
+    halted: Option<Halt>,
+}
+
+impl<'a> Txn<'a> {
+    pub fn new(view: &'a mut dyn View, stamp: Stamp) -> Self {
+        Self { view, stamp, writes: BTreeMap::new(), halted: None }
+    }
+
+    /// When this transaction happens. The same at every run that leads to one commit.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    pub fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if let Some(written) = self.writes.get(key) {
+            return Ok(written.clone());
+        }
+        let got = self.view.get(key);
+        self.note(got)
+    }
+
+    /// Up to `limit` entries with `from <= key < to`, in key order, with this transaction's writes applied.
+    pub fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
+        let range = (Bound::Included(from.clone()), Bound::Excluded(to.clone()));
+        let pending: Vec<_> = self.writes.range(range).map(|(key, value)| (key.clone(), value.clone())).collect();
+        let found = self.view.scan(from, to, limit.saturating_add(pending.len()));
+        let found = self.note(found)?;
+        if pending.is_empty() {
+            return Ok(found);
+        }
+        let mut merged: BTreeMap<Key, Bytes> = found.into_iter().collect();
+        for (key, value) in pending {
+            match value {
+                Some(value) => merged.insert(key, value),
+                None => merged.remove(&key),
+            };
+        }
+        Ok(merged.into_iter().take(limit).collect())
+    }
+
+    pub fn put(&mut self, key: Key, value: impl Into<Bytes>) {
+        self.writes.insert(key, Some(value.into()));
+    }
+
+    pub fn delete(&mut self, key: Key) {
+        self.writes.insert(key, None);
+    }
+
+    /// What the run wrote (`None` deletes), for the engine that commits it.
+    pub fn into_writes(self) -> BTreeMap<Key, Option<Bytes>> {
+        self.writes
+    }
+
+    /// The first read that failed in this run, for the engine that has to act on it.
+    pub fn halted(&self) -> Option<&Halt> {
+        self.halted.as_ref()
+    }
+
+    fn note<T>(&mut self, got: Result<T, Halt>) -> Result<T, Halt> {
+        if let Err(halt) = &got {
+            self.halted.get_or_insert_with(|| halt.clone());
+        }
+        got
+    }
+}
+
+/// Runs `decide` once and keeps what it said.
+pub(crate) fn run<T, R>(
+    decide: &impl Fn(&mut Txn<'_>) -> Result<T, Stop<R>>,
+    txn: &mut Txn<'_>,
+    result: &mut Option<Result<T, R>>,
+) -> Verdict {
+    let decided = decide(txn);
+    if txn.halted().is_some() {
+        return Verdict::Again; // whatever it said, it said without knowing
+    }
+    match decided {
+        Ok(value) => {
+            *result = Some(Ok(value));
+            Verdict::Commit
+        }
+        Err(Stop::Refused(refusal)) => {
+            *result = Some(Err(refusal));
+            Verdict::Refuse
+        }
+        Err(Stop::Halted(_)) => Verdict::Again,
+    }
+}
+
+/// A decision on its way through an engine, with the channel that its caller waits on.
+pub(crate) struct Decision<F, T, R> {
+    pub decide: F,
+    pub result: Option<Result<T, R>>,
+    pub sender: tokio::sync::oneshot::Sender<Result<Result<T, R>, Fault>>,
+}
+
+impl<F, T, R> Job for Decision<F, T, R>
+where
+    F: Fn(&mut Txn<'_>) -> Result<T, Stop<R>> + Send,
+    T: Send,
+    R: Send,
+{
+    fn run(&mut self, txn: &mut Txn<'_>) -> Verdict {
+        run(&self.decide, txn, &mut self.result)
+    }
+
+    fn settle(self: Box<Self>, fate: Result<(), Fault>) {
+        let answer = match (fate, self.result) {
+            (Ok(()), Some(result)) => Ok(result),
+            (Ok(()), None) => Err(Fault::Unavailable("the engine settled a decision it never ran".into())),
+            (Err(fault), _) => Err(fault),
+        };
+        // Nobody may be waiting any more; the decision stands all the same.
+        let _ = self.sender.send(answer);
+    }
+}
+
