@@ -1,0 +1,25 @@
+//! What is true: Azure Storage's rules as values and pure functions. No clock, no randomness, no I/O, no async.
+
+pub mod access;
+pub mod blob;
+pub mod conditions;
+pub mod container;
+pub mod etag;
+pub mod lease;
+pub mod metadata;
+pub mod names;
+pub mod refusal;
+pub mod service;
+pub mod tags;
+pub mod time;
+pub mod version;
+
+pub use conditions::Conditions;
+pub use etag::ETag;
+pub use lease::{Lease, LeaseId};
+pub use metadata::Metadata;
+pub use names::{AccountName, BlobName, BlockId, ContainerName};
+pub use refusal::Refusal;
+pub use tags::Tags;
+pub use time::Timestamp;
+pub use version::Version;

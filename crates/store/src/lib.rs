@@ -1,0 +1,82 @@
+//! What can be done: each operation once, for every protocol. It joins the rules (`model`) with what is durable
+//! (`engine`), and knows no HTTP.
+//!
+//! Every operation has one shape: stage bytes if there are any, look at what lies outside the partition, then one
+//! transaction whose decision is `model`'s. Nothing is done after the transaction that a crash could lose.
+
+pub mod listing;
+pub mod upload;
+
+mod blob;
+mod container;
+mod service;
+
+pub use blob::{BlockLists, Reader};
+pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
+pub use upload::{Broken, Received, Source};
+
+use std::sync::Arc;
+
+use lazuli_engine::content::Content;
+use lazuli_engine::{Engine, Fault};
+use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
+
+/// The protocol said no, or the machine broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Refused(Refusal),
+    Broken(Fault),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::Refused(refusal)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Failure::Broken(fault)
+    }
+}
+
+/// Where a container is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ContainerAt {
+    pub account: AccountName,
+    pub container: ContainerName,
+}
+
+/// Where a blob is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlobAt {
+    pub account: AccountName,
+    pub container: ContainerName,
+    pub blob: BlobName,
+}
+
+impl BlobAt {
+    pub fn container_at(&self) -> ContainerAt {
+        ContainerAt { account: self.account.clone(), container: self.container.clone() }
+    }
+}
+
+/// The one door to everything stored.
+#[derive(Clone)]
+pub struct Store {
+    #[allow(dead_code)]
+    engine: Arc<dyn Engine>,
+    #[allow(dead_code)]
+    content: Arc<dyn Content>,
+}
+
+impl Store {
+    pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
+        Self { engine, content }
+    }
+
+    /// The engine's clock; the only one there is.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_ticks(self.engine.now().0)
+    }
+}

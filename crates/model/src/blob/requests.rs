@@ -1,0 +1,117 @@
+//! What each operation asks for, parsed. Their `decide` functions stand beside the records they decide about.
+
+use crate::blob::{ContentHeaders, Tier};
+use crate::lease::Action;
+use crate::{BlockId, Conditions, LeaseId, Metadata, Tags, Timestamp};
+
+#[derive(Clone, Debug)]
+pub struct PutBlob {
+    pub headers: ContentHeaders,
+    pub metadata: Metadata,
+    pub tags: Tags,
+    pub tier: Option<Tier>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+    /// False when the caller may create but not overwrite (a SAS with `c` and no `w`).
+    pub may_overwrite: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct PutBlock {
+    pub id: BlockId,
+    pub lease: Option<LeaseId>,
+}
+
+/// Where Put Block List looks for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    Committed,
+    Uncommitted,
+    Latest,
+}
+
+#[derive(Clone, Debug)]
+pub struct PutBlockList {
+    pub blocks: Vec<(Search, BlockId)>,
+    pub headers: ContentHeaders,
+    pub metadata: Metadata,
+    pub tags: Tags,
+    pub tier: Option<Tier>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+    pub may_overwrite: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct GetBlockList {
+    pub snapshot: Option<Timestamp>,
+    pub committed: bool,
+    pub uncommitted: bool,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+/// Get Blob, Get Blob Properties, Get Blob Metadata.
+#[derive(Clone, Debug, Default)]
+pub struct ReadBlob {
+    pub snapshot: Option<Timestamp>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SetBlobProperties {
+    pub headers: ContentHeaders,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SetBlobMetadata {
+    pub metadata: Metadata,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteSnapshots {
+    Include,
+    Only,
+}
+
+#[derive(Clone, Debug)]
+pub struct DeleteBlob {
+    pub snapshot: Option<Timestamp>,
+    pub snapshots: Option<DeleteSnapshots>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SnapshotBlob {
+    /// Replaces the copied metadata when given.
+    pub metadata: Option<Metadata>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct LeaseBlob {
+    pub action: Action,
+    pub conditions: Conditions,
+}
+
+/// Get Blob Tags.
+#[derive(Clone, Debug)]
+pub struct GetBlobTags {
+    pub snapshot: Option<Timestamp>,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SetBlobTags {
+    pub tags: Tags,
+    pub conditions: Conditions,
+    pub lease: Option<LeaseId>,
+}

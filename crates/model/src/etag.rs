@@ -1,0 +1,32 @@
+//! The ETag of a blob or container: the stamp of the write that made it, as Azure prints it (`"0x8DA6B742DFB9341"`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ETag(u64);
+
+impl ETag {
+    /// Stamps never repeat within a partition, so neither do ETags.
+    pub fn of(stamp: Timestamp) -> Self {
+        Self(stamp.ticks())
+    }
+
+    /// Reads what [`fmt::Display`] prints, with or without quotes. Weak tags and foreign forms are no tag of ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+        let digits = bare.strip_prefix("0x").or_else(|| bare.strip_prefix("0X"))?;
+        u64::from_str_radix(digits, 16).ok().map(Self)
+    }
+}
+
+/// With the quotes, as in the `ETag` header.
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"0x{:X}\"", self.0)
+    }
+}

@@ -1,0 +1,111 @@
+//! Every "no" of the protocol, named as Azure names it. `http::status` says how each one looks on the wire.
+
+use std::borrow::Cow;
+
+/// Refusals with fields carry what the error body must show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    // Conditions
+    /// 412.
+    ConditionNotMet,
+    /// 304, also with the code ConditionNotMet: a read's If-None-Match or If-Modified-Since.
+    NotModified,
+    MultipleConditionHeadersNotSupported,
+    ConditionHeadersNotSupported,
+    UnsatisfiableCondition,
+
+    // Leases
+    InfiniteLeaseDurationRequired,
+    LeaseAlreadyBroken,
+    LeaseAlreadyPresent,
+    LeaseIdMismatchWithBlobOperation,
+    LeaseIdMismatchWithContainerOperation,
+    LeaseIdMismatchWithLeaseOperation,
+    LeaseIdMissing,
+    LeaseIsBreakingAndCannotBeAcquired,
+    LeaseIsBreakingAndCannotBeChanged,
+    LeaseIsBrokenAndCannotBeRenewed,
+    LeaseLost,
+    LeaseNotPresentWithBlobOperation,
+    LeaseNotPresentWithContainerOperation,
+    LeaseNotPresentWithLeaseOperation,
+
+    // Containers and blobs
+    BlobAlreadyExists,
+    BlobArchived,
+    BlobNotFound,
+    BlockCountExceedsLimit,
+    BlockListTooLong,
+    ContainerAlreadyExists,
+    ContainerBeingDeleted,
+    ContainerNotFound,
+    InvalidBlobOrBlock,
+    InvalidBlobTier,
+    InvalidBlobType,
+    InvalidBlockId,
+    InvalidBlockList,
+    ResourceNotFound,
+    ResourceTypeMismatch,
+    SnapshotsPresent,
+    SnapshotCountExceeded,
+    TagsTooLarge,
+    DuplicateTagNames,
+    EmptyTagName,
+    InvalidTag,
+    UnauthorizedBlobOverwrite,
+
+    // Content
+    Crc64Mismatch { user: String, server: String },
+    InvalidMd5 { value: String },
+    Md5Mismatch { user: String, server: String },
+    BothCrc64AndMd5HeaderPresent,
+    InvalidRange,
+    RequestBodyTooLarge { limit: u64 },
+    MissingContentLengthHeader,
+    /// The client sent fewer bytes than it said, or broke the framing of the body.
+    InvalidInput { reason: Cow<'static, str> },
+
+    // Names, headers, queries, XML
+    EmptyMetadataKey,
+    InvalidMetadata,
+    MetadataTooLarge,
+    InvalidHeaderValue { header: Cow<'static, str>, value: String },
+    MissingRequiredHeader { header: Cow<'static, str> },
+    UnsupportedHeader { header: Cow<'static, str> },
+    InvalidQueryParameterValue { name: Cow<'static, str>, value: String, reason: Cow<'static, str> },
+    OutOfRangeQueryParameterValue { name: Cow<'static, str>, value: String, least: String, most: String },
+    MissingRequiredQueryParameter { name: Cow<'static, str> },
+    UnsupportedQueryParameter { name: Cow<'static, str>, value: String },
+    InvalidResourceName,
+    OutOfRangeInput,
+    InvalidUri,
+    RequestUrlFailedToParse,
+    InvalidXmlDocument,
+    InvalidXmlNodeValue { name: Cow<'static, str>, value: String, reason: Cow<'static, str> },
+    MissingRequiredXmlNode { name: Cow<'static, str> },
+    UnsupportedXmlNode { name: String },
+    UnsupportedHttpVerb,
+    InvalidHttpVerb,
+
+    // Who may
+    AuthenticationFailed { detail: Cow<'static, str> },
+    InvalidAuthenticationInfo,
+    NoAuthenticationInformation,
+    AuthorizationFailure,
+    AuthorizationPermissionMismatch,
+    AuthorizationProtocolMismatch,
+    AuthorizationResourceTypeMismatch,
+    AuthorizationServiceMismatch,
+    AuthorizationSourceIpMismatch,
+    InsufficientAccountPermissions,
+    PublicAccessNotPermitted,
+    CorsPreflightFailure,
+
+    // The service itself
+    FeatureVersionMismatch,
+    OperationTimedOut,
+    ServerBusy,
+    InternalError,
+    /// 501: the operation or header exists in Azure and not here (docs/fidelity.md).
+    NotImplemented { what: Cow<'static, str> },
+}
