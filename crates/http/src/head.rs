@@ -1,0 +1,316 @@
+//! What a request says before its body: read once, here. Names are decoded but not yet judged, because Azure
+//! authenticates first and finds fault with names afterwards.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use http::header::HeaderName;
+use http::{HeaderMap, Method};
+use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp, Version};
+use lazuli_store::{BlobAt, ContainerAt};
+
+/// Which of Azure Storage's services a listener or a host name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Service {
+    Blob,
+    Queue,
+    Table,
+    File,
+    Dfs,
+}
+
+/// Where the account's name stands: `http://127.0.0.1:10000/account/…` or `http://account.blob.example/…`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Path,
+    Host,
+}
+
+/// What the path names, decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Service,
+    Container(String),
+    Blob { container: String, blob: String },
+}
+
+/// The query's parameters, decoded, in the order they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// `+` is a blank, as .NET reads it and Go writes it.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let mut pairs = Vec::new();
+        for part in text.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            pairs.push((decode_query(name)?, decode_query(value)?));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The first value of a name, compared without case. An empty value is absent (`include=`, `prefix=`).
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.raw(name).filter(|value| !value.is_empty())
+    }
+
+    /// As [`Query::get`], but an empty value counts.
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// What the connection knows of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub service: Service,
+    pub secure: bool,
+    pub peer: IpAddr,
+    pub now: Timestamp,
+    pub request_id: u128,
+    /// Accept a version that is no date.
+    pub loose: bool,
+}
+
+/// A request without its body.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub method: Method,
+    /// As sent, percent-encoded, without the query: what signatures are over.
+    pub raw_path: String,
+    pub query: Query,
+    pub headers: HeaderMap,
+    pub account: String,
+    pub style: Style,
+    pub secondary: bool,
+    pub target: Target,
+    pub service: Service,
+    /// `x-ms-version`; with a SAS `api-version`, then `sv`; else the oldest.
+    pub version: Version,
+    /// Whether the client said which version; if not, the account's default applies.
+    pub version_sent: bool,
+    pub secure: bool,
+    pub peer: IpAddr,
+    pub now: Timestamp,
+    pub request_id: u128,
+}
+
+impl Head {
+    pub fn read(parts: http::request::Parts, arrival: Arrival) -> Result<Self, Refusal> {
+        if let Some((name, value)) = parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err()) {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            return Err(Refusal::InvalidHeaderValue { header: Cow::Owned(name.as_str().to_owned()), value });
+        }
+        let raw_path = parts.uri.path().to_owned();
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let place = place(&parts, &raw_path, arrival.service);
+        let target = target(place.rest, &query)?;
+        let account = decode(place.account)?;
+        let (style, secondary, service) = (place.style, place.secondary, place.service);
+        let version = version(&parts.headers, &query, arrival.loose)?;
+        Ok(Self {
+            method: parts.method,
+            account,
+            style,
+            secondary,
+            service,
+            target,
+            query,
+            version: version.unwrap_or(Version::OLDEST),
+            version_sent: version.is_some(),
+            headers: parts.headers,
+            secure: arrival.secure,
+            peer: arrival.peer,
+            now: arrival.now,
+            request_id: arrival.request_id,
+            raw_path,
+        })
+    }
+
+    /// A header's value. Empty is absent: Python and AzCopy send empty headers and mean nothing by them.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?;
+        std::str::from_utf8(value.as_bytes()).ok().map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// A header that may be absent but must not be wrong.
+    pub fn opt<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refusal> {
+        self.text(name)
+            .map(|text| {
+                parse(text).ok_or_else(|| Refusal::InvalidHeaderValue { header: name.into(), value: text.to_owned() })
+            })
+            .transpose()
+    }
+
+    /// A header that must be there, and right.
+    pub fn required<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Refusal> {
+        self.opt(name, parse)?.ok_or(Refusal::MissingRequiredHeader { header: name.into() })
+    }
+
+    /// `true` or `false` in any case: Python writes `True`.
+    pub fn flag(&self, name: &'static str) -> Result<bool, Refusal> {
+        let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        };
+        Ok(self.opt(name, read)?.unwrap_or(false))
+    }
+
+    /// A query parameter that may be absent but must not be wrong.
+    pub fn query_opt<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refusal> {
+        self.query
+            .get(name)
+            .map(|text| {
+                parse(text).ok_or_else(|| Refusal::InvalidQueryParameterValue {
+                    name: name.into(),
+                    value: text.to_owned(),
+                    reason: "".into(),
+                })
+            })
+            .transpose()
+    }
+
+    pub fn account(&self) -> Result<AccountName, Refusal> {
+        AccountName::parse(&self.account)
+    }
+
+    pub fn container_at(&self) -> Result<ContainerAt, Refusal> {
+        match &self.target {
+            Target::Container(container) | Target::Blob { container, .. } => {
+                Ok(ContainerAt { account: self.account()?, container: ContainerName::parse(container)? })
+            }
+            Target::Service => Err(Refusal::InvalidUri),
+        }
+    }
+
+    pub fn blob_at(&self) -> Result<BlobAt, Refusal> {
+        match &self.target {
+            Target::Blob { container, blob } => Ok(BlobAt {
+                account: self.account()?,
+                container: ContainerName::parse(container)?,
+                blob: BlobName::parse(blob)?,
+            }),
+            Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
+        }
+    }
+
+    /// The container's name as sent, if the request names one.
+    pub fn container(&self) -> Option<&str> {
+        match &self.target {
+            Target::Service => None,
+            Target::Container(container) | Target::Blob { container, .. } => Some(container),
+        }
+    }
+}
+
+struct Place<'a> {
+    account: &'a str,
+    style: Style,
+    secondary: bool,
+    service: Service,
+    /// The path behind the account, without its leading slash.
+    rest: &'a str,
+}
+
+fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) -> Place<'a> {
+    let host = parts
+        .uri
+        .authority()
+        .map(|authority| authority.as_str())
+        .or_else(|| parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()))
+        .unwrap_or_default();
+    let path = path.strip_prefix('/').unwrap_or(path);
+    if let Some((name, service)) = account_in_host(host) {
+        let (account, secondary) = primary_name(name);
+        return Place { account, style: Style::Host, secondary, service, rest: path };
+    }
+    let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+    let (account, secondary) = primary_name(name);
+    Place { account, style: Style::Path, secondary, service: listener, rest }
+}
+
+/// `account.blob.…`, or `account.z01.blob.…` as accounts with DNS zones have it.
+fn account_in_host(host: &str) -> Option<(&str, Service)> {
+    let mut labels = host.split('.');
+    let name = labels.next().filter(|name| !name.is_empty())?;
+    let service = labels.take(2).find_map(service_label)?;
+    Some((name, service))
+}
+
+fn service_label(label: &str) -> Option<Service> {
+    match label {
+        "blob" => Some(Service::Blob),
+        "queue" => Some(Service::Queue),
+        "table" => Some(Service::Table),
+        "file" => Some(Service::File),
+        "dfs" => Some(Service::Dfs),
+        _ => None,
+    }
+}
+
+fn primary_name(name: &str) -> (&str, bool) {
+    let name = name.strip_suffix("-ipv6").or_else(|| name.strip_suffix("-dualstack")).unwrap_or(name);
+    match name.strip_suffix("-secondary") {
+        Some(primary) => (primary, true),
+        None => (name, false),
+    }
+}
+
+/// A single segment is a container when `restype` says so, and otherwise a blob in `$root`.
+fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
+    match rest.split_once('/') {
+        None if rest.is_empty() => Ok(Target::Service),
+        None if query.get("restype").is_none() => Ok(Target::Blob { container: "$root".to_owned(), blob: decode(rest)? }),
+        None => Ok(Target::Container(decode(rest)?)),
+        Some((container, "")) => Ok(Target::Container(decode(container)?)),
+        Some((container, blob)) => Ok(Target::Blob { container: decode(container)?, blob: decode(blob)? }),
+    }
+}
+
+fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Version>, Refusal> {
+    let header = headers.get("x-ms-version").and_then(|value| value.to_str().ok()).map(str::trim).filter(|v| !v.is_empty());
+    if let Some(text) = header {
+        return match Version::parse(text) {
+            Some(version) => Ok(Some(version)),
+            None if loose => Ok(Some(Version::NEWEST)),
+            None => Err(Refusal::InvalidHeaderValue { header: "x-ms-version".into(), value: text.to_owned() }),
+        };
+    }
+    // Only a SAS may say the version in the query; elsewhere `sv` means nothing.
+    let sas = query.get("sig").and(query.get("sv"));
+    match query.get("api-version").or(sas) {
+        None => Ok(None),
+        Some(text) => Version::parse(text).map(Some).ok_or_else(|| Refusal::InvalidQueryParameterValue {
+            name: "api-version".into(),
+            value: text.to_owned(),
+            reason: "".into(),
+        }),
+    }
+}
+
+fn decode(text: &str) -> Result<String, Refusal> {
+    if !text.contains('%') {
+        return Ok(text.to_owned());
+    }
+    percent_encoding::percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::InvalidUri)
+}
+
+fn decode_query(text: &str) -> Result<String, Refusal> {
+    if text.contains('+') { decode(&text.replace('+', " ")) } else { decode(text) }
+}
+
+/// A GUID as Azure prints one.
+pub fn guid(id: u128) -> String {
+    let hex = format!("{id:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// Metadata headers, in the order they were sent: `x-ms-meta-<name>`.
+pub fn metadata_name(name: &HeaderName) -> Option<&str> {
+    name.as_str().strip_prefix("x-ms-meta-")
+}
