@@ -1,3 +1,6 @@
-//! What the tests share: a checker of histories, the reference that judges them, faults, workloads.
+//! What the tests share: a checker of histories, seeded chance, a client and the real binary as a process.
 
+pub mod chance;
+pub mod client;
 pub mod linear;
+pub mod process;

@@ -104,10 +104,18 @@ impl<S: Specification> Search<'_, S> {
     fn story(&self) -> String {
         let line = |at: usize, mark: &str| {
             let event = &self.history[at];
-            format!("{mark} [{}..{:?}] client {}: {:?} -> {:?}\n", event.called, event.returned.as_ref().map(|r| r.1), event.client, event.op, event.returned.as_ref().map(|r| &r.0))
+            format!(
+                "{mark} [{}..{:?}] client {}: {:?} -> {:?}\n",
+                event.called,
+                event.returned.as_ref().map(|r| r.1),
+                event.client,
+                event.op,
+                event.returned.as_ref().map(|r| &r.0)
+            )
         };
         let explained: String = self.best_path.iter().map(|at| line(*at, "  ")).collect();
-        let stuck: String = (0..self.history.len()).filter(|at| !self.best_path.contains(at)).map(|at| line(at, "? ")).collect();
+        let stuck: String =
+            (0..self.history.len()).filter(|at| !self.best_path.contains(at)).map(|at| line(at, "? ")).collect();
         format!("explained in this order:\n{explained}without a place:\n{stuck}")
     }
 }
