@@ -80,7 +80,8 @@ pub enum Refusal {
     OutOfRangeInput,
     InvalidUri,
     RequestUrlFailedToParse,
-    InvalidXmlDocument,
+    /// `line` and `position` count from 1; both are 0, and `reason` empty, where Azure says no more.
+    InvalidXmlDocument { line: u32, position: u32, reason: Cow<'static, str> },
     InvalidXmlNodeValue { name: Cow<'static, str>, value: String, reason: Cow<'static, str> },
     MissingRequiredXmlNode { name: Cow<'static, str> },
     UnsupportedXmlNode { name: String },
@@ -89,7 +90,10 @@ pub enum Refusal {
 
     // Who may
     AuthenticationFailed { detail: Cow<'static, str> },
+    /// 400: the Authorization header is not of the form that its scheme has.
     InvalidAuthenticationInfo,
+    /// 401, with the code InvalidAuthenticationInfo: a bearer token that is not accepted.
+    InvalidAccessToken { detail: Cow<'static, str> },
     NoAuthenticationInformation,
     AuthorizationFailure,
     AuthorizationPermissionMismatch,
