@@ -1,4 +1,7 @@
 //! Conditional headers: ETags, dates and tags, with their precedence settled. "Specifying conditional headers" is the source.
+//!
+//! * HTTP dates have whole seconds, so a blob's date is compared without its fraction.
+//! * Which headers may stand together is settled while parsing, by `for_read` and `for_write`.
 
 use crate::tags::TagCondition;
 use crate::{ETag, Refusal, Tags, Timestamp};
@@ -28,20 +31,141 @@ pub struct Seen<'a> {
     pub tags: &'a Tags,
 }
 
-impl Conditions {
-    /// For GET and HEAD: 304 or 412.
-    pub fn permit_read(&self, _current: Option<Seen<'_>>) -> Result<(), Refusal> {
-        Ok(())
+impl Match {
+    /// Reads `If-Match` or `If-None-Match`: `*`, one tag, or a list. Tags may come without quotes, as some clients
+    /// send them. Comparison is strong, so a weak tag never matches.
+    pub fn parse(text: &str) -> Self {
+        match text.trim() {
+            "*" => Match::Any,
+            list => Match::OneOf(split_list(list).map(ETag::parse).collect()),
+        }
     }
 
-    /// For writes on something that is there or not: 412.
-    pub fn permit_write(&self, _current: Option<Seen<'_>>) -> Result<(), Refusal> {
-        Ok(())
+    fn holds(&self, etag: ETag) -> bool {
+        match self {
+            Match::Any => true,
+            Match::OneOf(tags) => tags.contains(&Some(etag)),
+        }
+    }
+
+    fn is_list(&self) -> bool {
+        match self {
+            Match::Any => false,
+            Match::OneOf(tags) => tags.len() > 1,
+        }
+    }
+}
+
+/// The parts of a list between commas that are not inside quotes.
+fn split_list(list: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    list.split(move |c| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    })
+}
+
+impl Conditions {
+    /// Refuses what no read can satisfy.
+    pub fn for_read(self) -> Result<Self, Refusal> {
+        match self.if_none_match {
+            Some(Match::Any) => Err(Refusal::UnsatisfiableCondition),
+            Some(Match::OneOf(_)) | None => Ok(self),
+        }
+    }
+
+    /// Refuses what a write may not say: more than one tag in a header, and any two headers but If-None-Match with
+    /// If-Modified-Since and If-Match with If-Unmodified-Since.
+    pub fn for_write(self) -> Result<Self, Refusal> {
+        let sent = (
+            self.if_match.is_some(),
+            self.if_none_match.is_some(),
+            self.if_modified_since.is_some(),
+            self.if_unmodified_since.is_some(),
+        );
+        match sent {
+            (_, false, false, _) | (false, _, _, false) => {}
+            (true, true, _, _) | (true, _, true, _) | (_, true, _, true) | (_, _, true, true) => {
+                return Err(Refusal::MultipleConditionHeadersNotSupported);
+            }
+        }
+        if [&self.if_match, &self.if_none_match].into_iter().flatten().any(Match::is_list) {
+            return Err(Refusal::InvalidInput { reason: "A write takes one ETag in each condition.".into() });
+        }
+        Ok(self)
+    }
+
+    /// For GET and HEAD: 304 or 412. Something absent fails only If-Match; that it is absent is the caller's to say.
+    pub fn permit_read(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
+        if self.if_none_match == Some(Match::Any) {
+            return Err(Refusal::UnsatisfiableCondition);
+        }
+        let Some(seen) = current else {
+            return self.permit_absent();
+        };
+        let unmet = self.if_match.as_ref().is_some_and(|tags| !tags.holds(seen.etag))
+            || self.if_unmodified_since.is_some_and(|date| seen.modified_since(date))
+            || self.if_tags.as_ref().is_some_and(|tags| !tags.holds(seen.tags));
+        if unmet {
+            return Err(Refusal::ConditionNotMet);
+        }
+        // Either of the two is enough: a client that sends both wants the body unless both say that it has it.
+        let differs = self.if_none_match.as_ref().map(|tags| !tags.holds(seen.etag));
+        let newer = self.if_modified_since.map(|date| seen.modified_since(date));
+        match (differs, newer) {
+            (None, None) | (Some(true), _) | (_, Some(true)) => Ok(()),
+            (Some(false), None | Some(false)) | (None, Some(false)) => Err(Refusal::NotModified),
+        }
+    }
+
+    /// For writes on something that is there or not: 412. Of a pair, the ETag decides.
+    pub fn permit_write(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
+        let Some(seen) = current else {
+            return self.permit_absent();
+        };
+        self.permit_change(seen)?;
+        if self.if_none_match == Some(Match::Any) { Err(Refusal::ConditionNotMet) } else { Ok(()) }
     }
 
     /// For writes that create or replace (Put Blob, Put Block List, copies): `If-None-Match: *` on a blob that exists
-    /// is 409 BlobAlreadyExists instead.
-    pub fn permit_replace(&self, _current: Option<Seen<'_>>) -> Result<(), Refusal> {
-        Ok(())
+    /// is 409 BlobAlreadyExists instead, once every other condition is met.
+    pub fn permit_replace(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
+        let Some(seen) = current else {
+            let no_tags = Tags::default();
+            self.permit_absent()?;
+            let met = self.if_tags.as_ref().is_none_or(|condition| condition.holds(&no_tags));
+            return if met { Ok(()) } else { Err(Refusal::ConditionNotMet) };
+        };
+        self.permit_change(seen)?;
+        if self.if_none_match == Some(Match::Any) { Err(Refusal::BlobAlreadyExists) } else { Ok(()) }
+    }
+
+    /// Nothing is there to be newer or older, and no tag of it to differ; but something was asked to match.
+    fn permit_absent(&self) -> Result<(), Refusal> {
+        if self.if_match.is_some() { Err(Refusal::ConditionNotMet) } else { Ok(()) }
+    }
+
+    /// A write's conditions on what is there, but for `If-None-Match: *`.
+    fn permit_change(&self, seen: Seen<'_>) -> Result<(), Refusal> {
+        let by_tag_or_date = match (&self.if_match, &self.if_none_match) {
+            (Some(tags), _) => tags.holds(seen.etag),
+            (None, Some(Match::Any)) => true,
+            (None, Some(tags @ Match::OneOf(_))) => !tags.holds(seen.etag),
+            (None, None) => {
+                self.if_modified_since.is_none_or(|date| seen.modified_since(date))
+                    && self.if_unmodified_since.is_none_or(|date| !seen.modified_since(date))
+            }
+        };
+        let by_tags = self.if_tags.as_ref().is_none_or(|condition| condition.holds(seen.tags));
+        if by_tag_or_date && by_tags { Ok(()) } else { Err(Refusal::ConditionNotMet) }
     }
 }
+
+impl Seen<'_> {
+    fn modified_since(&self, date: Timestamp) -> bool {
+        self.modified.whole_seconds() > date
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -55,45 +55,94 @@ pub enum Refusal {
     UnauthorizedBlobOverwrite,
 
     // Content
-    Crc64Mismatch { user: String, server: String },
-    InvalidMd5 { value: String },
-    Md5Mismatch { user: String, server: String },
+    Crc64Mismatch {
+        user: String,
+        server: String,
+    },
+    InvalidMd5 {
+        value: String,
+    },
+    Md5Mismatch {
+        user: String,
+        server: String,
+    },
     BothCrc64AndMd5HeaderPresent,
     InvalidRange,
-    RequestBodyTooLarge { limit: u64 },
+    RequestBodyTooLarge {
+        limit: u64,
+    },
     MissingContentLengthHeader,
     /// The client sent fewer bytes than it said, or broke the framing of the body.
-    InvalidInput { reason: Cow<'static, str> },
+    InvalidInput {
+        reason: Cow<'static, str>,
+    },
 
     // Names, headers, queries, XML
     EmptyMetadataKey,
     InvalidMetadata,
     MetadataTooLarge,
-    InvalidHeaderValue { header: Cow<'static, str>, value: String },
-    MissingRequiredHeader { header: Cow<'static, str> },
-    UnsupportedHeader { header: Cow<'static, str> },
-    InvalidQueryParameterValue { name: Cow<'static, str>, value: String, reason: Cow<'static, str> },
-    OutOfRangeQueryParameterValue { name: Cow<'static, str>, value: String, least: String, most: String },
-    MissingRequiredQueryParameter { name: Cow<'static, str> },
-    UnsupportedQueryParameter { name: Cow<'static, str>, value: String },
+    InvalidHeaderValue {
+        header: Cow<'static, str>,
+        value: String,
+    },
+    MissingRequiredHeader {
+        header: Cow<'static, str>,
+    },
+    UnsupportedHeader {
+        header: Cow<'static, str>,
+    },
+    InvalidQueryParameterValue {
+        name: Cow<'static, str>,
+        value: String,
+        reason: Cow<'static, str>,
+    },
+    OutOfRangeQueryParameterValue {
+        name: Cow<'static, str>,
+        value: String,
+        least: String,
+        most: String,
+    },
+    MissingRequiredQueryParameter {
+        name: Cow<'static, str>,
+    },
+    UnsupportedQueryParameter {
+        name: Cow<'static, str>,
+        value: String,
+    },
     InvalidResourceName,
     OutOfRangeInput,
     InvalidUri,
     RequestUrlFailedToParse,
     /// `line` and `position` count from 1; both are 0, and `reason` empty, where Azure says no more.
-    InvalidXmlDocument { line: u32, position: u32, reason: Cow<'static, str> },
-    InvalidXmlNodeValue { name: Cow<'static, str>, value: String, reason: Cow<'static, str> },
-    MissingRequiredXmlNode { name: Cow<'static, str> },
-    UnsupportedXmlNode { name: String },
+    InvalidXmlDocument {
+        line: u32,
+        position: u32,
+        reason: Cow<'static, str>,
+    },
+    InvalidXmlNodeValue {
+        name: Cow<'static, str>,
+        value: String,
+        reason: Cow<'static, str>,
+    },
+    MissingRequiredXmlNode {
+        name: Cow<'static, str>,
+    },
+    UnsupportedXmlNode {
+        name: String,
+    },
     UnsupportedHttpVerb,
     InvalidHttpVerb,
 
     // Who may
-    AuthenticationFailed { detail: Cow<'static, str> },
+    AuthenticationFailed {
+        detail: Cow<'static, str>,
+    },
     /// 400: the Authorization header is not of the form that its scheme has.
     InvalidAuthenticationInfo,
     /// 401, with the code InvalidAuthenticationInfo: a bearer token that is not accepted.
-    InvalidAccessToken { detail: Cow<'static, str> },
+    InvalidAccessToken {
+        detail: Cow<'static, str>,
+    },
     NoAuthenticationInformation,
     AuthorizationFailure,
     AuthorizationPermissionMismatch,
@@ -111,5 +160,7 @@ pub enum Refusal {
     ServerBusy,
     InternalError,
     /// 501: the operation or header exists in Azure and not here (docs/fidelity.md).
-    NotImplemented { what: Cow<'static, str> },
+    NotImplemented {
+        what: Cow<'static, str>,
+    },
 }
