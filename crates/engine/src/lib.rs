@@ -5,11 +5,19 @@
 //! * visible means durable: no read, no answer and no refusal rests on a state that a power cut could take back;
 //! * stamps strictly increase within a partition, across restarts and across machines.
 
+pub mod clock;
 pub mod content;
+pub mod embedded;
+pub mod extents;
 mod key;
+pub mod memory;
+pub mod suite;
 mod txn;
 
+pub use clock::Clock;
+pub use embedded::Embedded;
 pub use key::{Column, Key, Partition, Space};
+pub use memory::Memory;
 pub use txn::{Halt, Stop, Txn, View};
 
 use std::future::Future;

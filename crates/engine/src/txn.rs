@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 
@@ -62,6 +63,9 @@ impl<'a> Txn<'a> {
 
     /// Up to `limit` entries with `from <= key < to`, in key order, with this transaction's writes applied.
     pub fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
+        if from >= to || limit == 0 {
+            return Ok(Vec::new());
+        }
         let range = (Bound::Included(from.clone()), Bound::Excluded(to.clone()));
         let pending: Vec<_> = self.writes.range(range).map(|(key, value)| (key.clone(), value.clone())).collect();
         let found = self.view.scan(from, to, limit.saturating_add(pending.len()));
@@ -103,6 +107,40 @@ impl<'a> Txn<'a> {
         }
         got
     }
+}
+
+/// One run of `job` over `view`: what it decided and wrote. A read that missed is `Ran::Missed`; a read that broke and
+/// a decision that panicked are faults, since one bad decision must not take the engine with it.
+pub(crate) fn attempt(job: &mut dyn Job, view: &mut dyn View, stamp: Stamp) -> Result<Ran, Fault> {
+    attempt_with(&mut |txn| job.run(txn), view, stamp)
+}
+
+pub(crate) fn attempt_with(
+    run: &mut dyn FnMut(&mut Txn<'_>) -> Verdict,
+    view: &mut dyn View,
+    stamp: Stamp,
+) -> Result<Ran, Fault> {
+    let mut txn = Txn::new(view, stamp);
+    let verdict = catch_unwind(AssertUnwindSafe(|| run(&mut txn))).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("no message");
+        tracing::error!(panic = text, "a decision panicked; it was dropped and wrote nothing");
+        Fault::Unavailable(format!("a decision panicked: {text}"))
+    })?;
+    match (verdict, txn.halted) {
+        (_, Some(Halt::Fault(fault))) => Err(fault),
+        (_, Some(Halt::Miss)) => Ok(Ran::Missed),
+        (Verdict::Commit, None) => Ok(Ran::Committed(txn.writes)),
+        (Verdict::Refuse, None) => Ok(Ran::Refused),
+        (Verdict::Again, None) => Err(Fault::Unavailable("a decision gave up though all its reads succeeded".into())),
+    }
+}
+
+/// What one run came to.
+pub(crate) enum Ran {
+    Committed(BTreeMap<Key, Option<Bytes>>),
+    Refused,
+    Missed,
 }
 
 /// Runs `decide` once and keeps what it said.
@@ -155,4 +193,3 @@ where
         let _ = self.sender.send(answer);
     }
 }
-

@@ -1,0 +1,133 @@
+//! The default engine: one writer, group commit, over an embedded key-value store (docs/decisions/0002).
+//!
+//! Held true:
+//! * decisions run one after another, in the order of their stamps, on the state that all before them left;
+//! * one sync covers a batch of them; none is answered, not even refused, before what it saw is on disk;
+//! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
+//! * a full or failing disk stops writes, not reads, and needs no restart to be over.
+
+mod directory;
+mod keys;
+mod metrics;
+mod room;
+mod writer;
+
+use std::future::ready;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::thread::JoinHandle;
+
+use crate::txn::attempt_with;
+use crate::{BoxFuture, Clock, Engine, Fault, Job, Partition, Stamp, Txn, Verdict};
+
+pub use directory::{DataDirectory, OpenError};
+pub use metrics::Metrics;
+pub use room::{Probe, Room};
+
+use keys::Keys;
+use writer::{Message, Writer};
+
+pub struct Options {
+    pub clock: Clock,
+    /// A ceiling, filled as blocks are read: an idle engine holds almost nothing.
+    pub cache_bytes: u64,
+    /// How much room the file system has. Tests hand in a false one.
+    pub probe: Probe,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { clock: Clock::system(), cache_bytes: 128 << 20, probe: Probe::file_system() }
+    }
+}
+
+pub struct Embedded {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Message>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+pub(crate) struct Shared {
+    directory: DataDirectory,
+    clock: Clock,
+    cache_bytes: u64,
+    probe: Probe,
+    /// `None` between a failure and the reopening that ends it.
+    keys: RwLock<Option<Keys>>,
+    metrics: metrics::Meters,
+}
+
+impl Embedded {
+    /// Opens the data directory at `path`, creating it if it does not exist.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        let directory = DataDirectory::open(path.as_ref())?;
+        let keys = Keys::open(&directory.keys(), options.cache_bytes)
+            .map_err(|error| OpenError::from_keys(&directory.keys(), &error))?;
+        directory.ready()?;
+        let high = keys.mark().map_err(|error| OpenError::from_keys(&directory.keys(), &error))?;
+        options.clock.resume(high);
+        let shared = Arc::new(Shared {
+            directory,
+            clock: options.clock,
+            cache_bytes: options.cache_bytes,
+            probe: options.probe,
+            keys: RwLock::new(Some(keys)),
+            metrics: metrics::Meters::default(),
+        });
+        let (queue, jobs) = mpsc::channel();
+        let writer = Writer::new(shared.clone(), jobs);
+        let thread = std::thread::Builder::new().name("lazuli:writer".into()).spawn(move || writer.run());
+        let thread = thread.map_err(|error| OpenError::io(shared.directory.path(), &error))?;
+        Ok(Self { shared, queue, writer: Mutex::new(Some(thread)) })
+    }
+
+    /// Where this engine lives, for what lives beside it.
+    pub fn directory(&self) -> &DataDirectory {
+        &self.shared.directory
+    }
+
+    pub fn metrics(&self) -> Metrics {
+        self.shared.metrics.read()
+    }
+
+    /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.
+    pub fn close(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // A writer that is gone already has nothing left to finish.
+            let _ = self.queue.send(Message::Close);
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Engine for Embedded {
+    fn submit(&self, _at: Partition, job: Box<dyn Job>) {
+        self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
+            job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
+        }
+    }
+
+    fn look<'a>(
+        &'a self,
+        look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = match keys.as_ref() {
+            Some(keys) => attempt_with(look, &mut keys.snapshot(), self.shared.clock.now()).map(drop),
+            None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
+        };
+        Box::pin(ready(seen))
+    }
+
+    fn now(&self) -> Stamp {
+        self.shared.clock.now()
+    }
+}

@@ -1,0 +1,147 @@
+//! The keys on disk: one fjall keyspace, one mark.
+//!
+//! The mark is the latest time the clock had told when a batch was committed. It is written in each batch, so it also
+//! says, after a failure, whether that batch was applied. Its key is shorter than any of ours and sorts before them all.
+
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
+
+use crate::{Fault, Halt, Key, Stamp, View};
+
+const MARK: [u8; 1] = [0];
+/// The journal stores a key's length in two bytes, and does not check it.
+pub(super) const KEY_MAX: usize = u16::MAX as usize;
+pub(super) const VALUE_MAX: usize = u32::MAX as usize;
+
+pub(super) struct Keys {
+    database: Database,
+    keyspace: Keyspace,
+}
+
+/// How busy the store is with its tables.
+pub(super) struct Backlog {
+    pub l0_runs: usize,
+    pub sealed_memtables: usize,
+}
+
+impl Backlog {
+    /// A commit sleeps inside the store at 30 runs, or 4 sealed memtables, and for ever if the thread that would end
+    /// this has died. So we wait outside, a step before.
+    pub fn is_too_long(&self) -> bool {
+        self.l0_runs >= 28 || self.sealed_memtables >= 3
+    }
+}
+
+impl Keys {
+    pub fn open(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
+        // One worker thread and the default memtable of 64 MiB measured best on two cores.
+        let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
+        let keyspace = database.keyspace("keys", KeyspaceCreateOptions::default)?;
+        Ok(Self { database, keyspace })
+    }
+
+    pub fn mark(&self) -> fjall::Result<Stamp> {
+        let stored = self.keyspace.get(MARK)?;
+        let ticks = stored.and_then(|bytes| Some(u64::from_be_bytes(bytes[..].try_into().ok()?)));
+        Ok(Stamp(ticks.unwrap_or(0)))
+    }
+
+    /// Writes all or nothing; when it returns `Ok`, all is on disk and visible.
+    pub fn commit(
+        &self,
+        writes: impl ExactSizeIterator<Item = (Key, Option<Bytes>)>,
+        mark: Stamp,
+    ) -> fjall::Result<()> {
+        let batch = fjall::OwnedWriteBatch::with_capacity(self.database.clone(), writes.len() + 1);
+        let mut batch = batch.durability(Some(PersistMode::SyncData));
+        for (key, value) in writes {
+            // Copied: what stays in memory until it is flushed must not keep a whole request's buffer alive.
+            match value {
+                Some(value) => batch.insert(&self.keyspace, key.as_bytes(), &value[..]),
+                None => batch.remove(&self.keyspace, key.as_bytes()),
+            }
+        }
+        batch.insert(&self.keyspace, MARK, mark.0.to_be_bytes());
+        batch.commit()
+    }
+
+    /// Fails once the store has given up, as it does for good when a write or its background work fails.
+    pub fn check(&self) -> fjall::Result<()> {
+        self.database.persist(PersistMode::Buffer)
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        let tree = &self.keyspace.tree;
+        Backlog { l0_runs: tree.l0_run_count(), sealed_memtables: tree.sealed_memtable_count() }
+    }
+
+    /// Bytes in memory that are still to be written out as tables.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.database.write_buffer_size()
+    }
+
+    pub fn journal_bytes(&self) -> u64 {
+        self.database.journal_disk_space().unwrap_or(0)
+    }
+
+    /// Begins to write what is in memory out as a table. Watch `backlog` and `check` for the end of it.
+    pub fn begin_flush(&self) -> fjall::Result<bool> {
+        self.keyspace.rotate_memtable()
+    }
+
+    pub fn snapshot(&self) -> Snapshotted<'_> {
+        Snapshotted { snapshot: self.database.snapshot(), keyspace: &self.keyspace }
+    }
+}
+
+/// The last durable state, or an earlier one.
+pub(super) struct Snapshotted<'a> {
+    snapshot: Snapshot,
+    keyspace: &'a Keyspace,
+}
+
+impl Snapshotted<'_> {
+    /// Entries with `from <= key < to`, in key order.
+    pub fn range(&self, from: &Key, to: &Key) -> impl Iterator<Item = Result<(Key, Bytes), Fault>> {
+        let entries = self.snapshot.range(self.keyspace, from.as_bytes()..to.as_bytes());
+        entries.map(|entry| {
+            let (key, value) = entry.into_inner().map_err(|error| fault(&error))?;
+            let key = Key::from_stored(bytes(key)).ok_or_else(|| Fault::Corrupt("a key is too short".into()))?;
+            Ok((key, bytes(value)))
+        })
+    }
+}
+
+impl View for Snapshotted<'_> {
+    fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        let got = self.snapshot.get(self.keyspace, key.as_bytes());
+        got.map(|value| value.map(bytes)).map_err(|error| Halt::Fault(fault(&error)))
+    }
+
+    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
+        self.range(from, to).take(limit).collect::<Result<_, _>>().map_err(Halt::Fault)
+    }
+}
+
+fn bytes(slice: Slice) -> Bytes {
+    slice.into()
+}
+
+/// What an error of the store means to whoever waits for an answer.
+pub(super) fn fault(error: &fjall::Error) -> Fault {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => io_fault(error),
+        fjall::Error::Poisoned => Fault::Unavailable("the store gave up after a failed write".into()),
+        other => Fault::Corrupt(other.to_string()),
+    }
+}
+
+fn io_fault(error: &io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,
+        _ => Fault::Unavailable(error.to_string()),
+    }
+}

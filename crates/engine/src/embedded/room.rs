@@ -1,0 +1,108 @@
+//! How much room there is to write. The store below gives up for good when a write fails, so we stop before: with a floor
+//! left free, and enough besides to write out what is still in memory.
+
+use std::io;
+use std::path::Path;
+
+const FLOOR_BYTES: u64 = 64 << 20;
+const FLOOR_PERCENT: u64 = 5;
+/// What a transaction may be that frees something: small, so that many fit into the reserve.
+const FREEING_BYTES: u64 = 16 << 10;
+
+/// The size of a file system and what is free of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub free: u64,
+    pub total: u64,
+}
+
+/// Asks for the room there is.
+pub struct Probe(Box<Ask>);
+
+type Ask = dyn Fn(&Path) -> io::Result<Room> + Send + Sync;
+
+impl Probe {
+    pub fn file_system() -> Self {
+        Self::new(|path| {
+            let stat = rustix::fs::statvfs(path)?;
+            Ok(Room { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize })
+        })
+    }
+
+    pub fn new(probe: impl Fn(&Path) -> io::Result<Room> + Send + Sync + 'static) -> Self {
+        Self(Box::new(probe))
+    }
+
+    pub(super) fn ask(&self, path: &Path) -> io::Result<Room> {
+        (self.0)(path)
+    }
+}
+
+/// What one batch may write.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    left: u64,
+    /// Kept back for transactions that free something: a full disk must not keep anyone from deleting.
+    reserve: u64,
+}
+
+impl Allowance {
+    /// `buffered` is what is in memory and has yet to be written out as tables.
+    pub fn new(room: Room, buffered: u64) -> Self {
+        let floor = FLOOR_BYTES.min(room.total / 100 * FLOOR_PERCENT);
+        let usable = room.free.saturating_sub(buffered);
+        Self { left: usable.saturating_sub(floor), reserve: usable.min(floor) / 2 }
+    }
+
+    pub fn unlimited() -> Self {
+        Self { left: u64::MAX, reserve: 0 }
+    }
+
+    /// Takes room for `bytes`, once in the journal and once in a table; false if there is none.
+    pub fn take(&mut self, bytes: u64, frees: bool) -> bool {
+        let need = bytes.saturating_mul(2);
+        let purse =
+            if frees && bytes <= FREEING_BYTES && self.left < need { &mut self.reserve } else { &mut self.left };
+        match purse.checked_sub(need) {
+            Some(left) => {
+                *purse = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn writes_stop_at_the_floor_and_deletes_go_on() {
+        //    free        total       buffered   put 1 MiB  delete
+        let table = [
+            (1000 * MIB, 10_000 * MIB, 0, true, true),
+            (65 * MIB, 10_000 * MIB, 0, false, true),
+            (1000 * MIB, 10_000 * MIB, 940 * MIB, false, true),
+            (8 * MIB, 100 * MIB, 0, true, true),
+            (6 * MIB, 100 * MIB, 0, false, true),
+            (2 * MIB, 100 * MIB, 0, false, true),
+            (MIB, 100 * MIB, 2 * MIB, false, false),
+            (0, 100 * MIB, 0, false, false),
+        ];
+        for (free, total, buffered, put, delete) in table {
+            let allowance = || Allowance::new(Room { free, total }, buffered);
+            assert_eq!(allowance().take(MIB, false), put, "put with {free} of {total}");
+            assert_eq!(allowance().take(200, true), delete, "delete with {free} of {total}");
+        }
+    }
+
+    #[test]
+    fn a_batch_uses_up_its_allowance() {
+        let mut allowance = Allowance::new(Room { free: 69 * MIB, total: 100_000 * MIB }, 0);
+        assert!(allowance.take(2 * MIB, false));
+        assert!(!allowance.take(MIB, false));
+    }
+}

@@ -1,0 +1,336 @@
+//! The writer: drains the queue, runs each decision over the durable state and the batch so far, commits the batch with
+//! one sync, then settles all of it. While one batch syncs, the next one queues; so batches grow with the load.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, mpsc};
+use std::thread::park_timeout;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Shared;
+use super::keys::{self, Backlog, Keys, Snapshotted};
+use super::metrics::{add, raise, set};
+use super::room::Allowance;
+use crate::clock::Stopwatch;
+use crate::txn::{Ran, attempt};
+use crate::{Fault, Halt, Job, Key, Stamp, View};
+
+/// Bounds on a batch: the answers of all its transactions wait for its sync.
+const BATCH_TRANSACTIONS: usize = 2048;
+const BATCH_BYTES: u64 = 4 << 20;
+/// What an entry costs on disk beside its bytes, roughly.
+const ENTRY_BYTES: u64 = 64;
+/// How often to look whether the store has caught up: it gives no sign when it has.
+const STALL_POLL: Duration = Duration::from_millis(1);
+/// How often to try to reopen a store that failed, when nobody asks it anything.
+const REOPEN_POLL: Duration = Duration::from_secs(1);
+
+pub(super) enum Message {
+    Run(Box<dyn Job>),
+    Close,
+}
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Message>,
+    closing: bool,
+}
+
+type Writes = BTreeMap<Key, Option<Bytes>>;
+
+#[derive(Default)]
+struct Batch {
+    writes: Writes,
+    bytes: u64,
+    transactions: u64,
+    /// Each job with the fate that is its own; the fate of the commit is common.
+    jobs: Vec<(Box<dyn Job>, Result<(), Fault>)>,
+}
+
+impl Writer {
+    pub fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Message>) -> Self {
+        Self { shared, queue, closing: false }
+    }
+
+    pub fn run(mut self) {
+        while let Some(first) = self.next() {
+            self.batch(first);
+        }
+        while let Ok(Message::Run(job)) = self.queue.try_recv() {
+            self.settle(job, Err(Fault::Unavailable("the engine has stopped".into())));
+        }
+        // Closed here, so that `close` has waited for it.
+        *self.shared.keys.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The next decision, or `None` at the end.
+    fn next(&mut self) -> Option<Box<dyn Job>> {
+        while !self.closing {
+            let message = if self.is_open() {
+                self.queue.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
+            } else {
+                self.queue.recv_timeout(REOPEN_POLL)
+            };
+            match message {
+                Ok(Message::Run(job)) => return Some(job),
+                Ok(Message::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => self.closing = true,
+                Err(mpsc::RecvTimeoutError::Timeout) => drop(self.reopen()),
+            }
+        }
+        None
+    }
+
+    fn batch(&mut self, first: Box<dyn Job>) {
+        let ready = self.be_ready();
+        let mut batch = Batch::default();
+        let committed = match ready {
+            Ok(()) => self.fill_and_commit(&mut batch, first),
+            Err(fault) => {
+                batch.jobs.push((first, Err(fault)));
+                Ok(())
+            }
+        };
+        for (job, own) in batch.jobs {
+            self.settle(job, committed.clone().and(own));
+        }
+    }
+
+    fn fill_and_commit(&mut self, batch: &mut Batch, first: Box<dyn Job>) -> Result<(), Fault> {
+        let shared = self.shared.clone();
+        let guard = shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(keys) = guard.as_ref() else {
+            batch.jobs.push((first, Err(reopening())));
+            return Ok(());
+        };
+        self.fill(batch, first, keys);
+        if batch.writes.is_empty() {
+            return Ok(()); // all of it rests on what is durable already
+        }
+        let mark = shared.clock.high();
+        let watch = Stopwatch::start();
+        let committed = keys.commit(std::mem::take(&mut batch.writes).into_iter(), mark);
+        let Err(error) = committed else {
+            self.measure(batch, keys, watch.nanos());
+            return Ok(());
+        };
+        drop(guard);
+        add(&shared.metrics.failures, 1);
+        tracing::error!(%error, "a commit failed; reopening the store");
+        self.settle_failure(mark, keys::fault(&error))
+    }
+
+    fn fill(&mut self, batch: &mut Batch, first: Box<dyn Job>, keys: &Keys) {
+        let mut base = keys.snapshot();
+        let mut allowance = self.allowance(keys);
+        let mut next = Some(first);
+        while let Some(mut job) = next.take() {
+            let fate = self.decide(batch, job.as_mut(), &mut base, &mut allowance);
+            batch.jobs.push((job, fate));
+            if batch.jobs.len() < BATCH_TRANSACTIONS && batch.bytes < BATCH_BYTES {
+                next = self.next_now();
+            }
+        }
+    }
+
+    fn next_now(&mut self) -> Option<Box<dyn Job>> {
+        match self.queue.try_recv() {
+            Ok(Message::Run(job)) if !self.closing => Some(job),
+            Ok(Message::Run(job)) => {
+                self.settle(job, Err(Fault::Unavailable("the engine has stopped".into())));
+                None
+            }
+            Ok(Message::Close) => {
+                self.closing = true;
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn decide(
+        &self,
+        batch: &mut Batch,
+        job: &mut dyn Job,
+        base: &mut Snapshotted<'_>,
+        allowance: &mut Allowance,
+    ) -> Result<(), Fault> {
+        let stamp = self.shared.clock.stamp();
+        let writes = match attempt(job, &mut Pending { base, over: &batch.writes }, stamp)? {
+            Ran::Committed(writes) => writes,
+            Ran::Refused => return Ok(()),
+            Ran::Missed => unreachable!("a whole view misses nothing"),
+        };
+        let bytes = size(&writes)?;
+        if bytes > 0 && !allowance.take(bytes, writes.values().any(Option::is_none)) {
+            add(&self.shared.metrics.turned_away, 1);
+            return Err(Fault::Full);
+        }
+        batch.bytes += bytes;
+        batch.transactions += u64::from(bytes > 0);
+        batch.writes.extend(writes);
+        Ok(())
+    }
+
+    fn settle(&self, job: Box<dyn Job>, fate: Result<(), Fault>) {
+        self.shared.metrics.queued.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        add(&self.shared.metrics.settled, 1);
+        job.settle(fate);
+    }
+
+    fn measure(&self, batch: &Batch, keys: &Keys, nanos: u64) {
+        let metrics = &self.shared.metrics;
+        add(&metrics.commits, 1);
+        add(&metrics.committed_transactions, batch.transactions);
+        add(&metrics.committed_bytes, batch.bytes);
+        raise(&metrics.batch_max, batch.jobs.len() as u64);
+        add(&metrics.commit_nanos, nanos);
+        raise(&metrics.commit_nanos_max, nanos);
+        let Backlog { l0_runs, sealed_memtables } = keys.backlog();
+        set(&metrics.l0_runs, l0_runs as u64);
+        set(&metrics.sealed_memtables, sealed_memtables as u64);
+        set(&metrics.journal_bytes, keys.journal_bytes());
+        set(&metrics.buffered_bytes, keys.buffered_bytes());
+    }
+}
+
+/// Staying able to write.
+impl Writer {
+    fn is_open(&self) -> bool {
+        self.shared.keys.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Waits until the store has caught up, and reopens it if it has given up.
+    fn be_ready(&self) -> Result<(), Fault> {
+        let guard = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keys) = guard.as_ref() {
+            match self.wait(keys, |backlog| !backlog.is_too_long()) {
+                Ok(()) => return Ok(()),
+                // It would give up again at once. What it has can still be read.
+                Err(_) if !self.allowance(keys).take(1, false) => return Err(Fault::Full),
+                Err(error) => tracing::error!(%error, "the store gave up; reopening it"),
+            }
+        }
+        drop(guard);
+        self.reopen().map(drop)
+    }
+
+    fn allowance(&self, keys: &Keys) -> Allowance {
+        match self.shared.probe.ask(self.shared.directory.path()) {
+            Ok(room) => Allowance::new(room, keys.buffered_bytes()),
+            Err(_) => Allowance::unlimited(), // not knowing is no reason to refuse
+        }
+    }
+
+    fn wait(&self, keys: &Keys, until: impl Fn(&Backlog) -> bool) -> fjall::Result<()> {
+        keys.check()?;
+        if until(&keys.backlog()) {
+            return Ok(());
+        }
+        let watch = Stopwatch::start();
+        add(&self.shared.metrics.stalls, 1);
+        let waited = loop {
+            park_timeout(STALL_POLL);
+            if let Err(error) = keys.check() {
+                break Err(error);
+            }
+            if until(&keys.backlog()) {
+                break Ok(());
+            }
+        };
+        add(&self.shared.metrics.stall_nanos, watch.nanos());
+        waited
+    }
+
+    /// Closes the store and opens it again, from what is on disk. Looks wait for it.
+    fn reopen(&self) -> Result<Stamp, Fault> {
+        let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
+        // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
+        *slot = None;
+        let opened = Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes);
+        let (keys, mark) = opened.and_then(|keys| keys.mark().map(|mark| (keys, mark))).map_err(|error| {
+            tracing::error!(%error, "the store could not be reopened; trying again with the next write");
+            keys::fault(&error)
+        })?;
+        *slot = Some(keys);
+        add(&self.shared.metrics.reopenings, 1);
+        tracing::warn!("the store was reopened after a failure");
+        Ok(mark)
+    }
+
+    /// What became of a batch whose commit failed: its mark tells whether the journal kept it.
+    fn settle_failure(&self, mark: Stamp, fault: Fault) -> Result<(), Fault> {
+        let unknown = |_| Fault::Unavailable("a commit failed, and whether it was applied is not known".into());
+        if self.reopen().map_err(unknown)? < mark {
+            return Err(fault);
+        }
+        // Applied; but a sync that failed once may claim success the second time over pages that were never written
+        // (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). So it is written anew, as a table.
+        let guard = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = guard.as_ref().ok_or_else(reopening)?;
+        keys.begin_flush().map_err(|_| unknown(Fault::Full))?;
+        self.wait(keys, |backlog| backlog.sealed_memtables == 0).map_err(|_| unknown(Fault::Full))
+    }
+}
+
+fn reopening() -> Fault {
+    Fault::Unavailable("the engine is being reopened after a failure".into())
+}
+
+fn size(writes: &Writes) -> Result<u64, Fault> {
+    let mut bytes = 0;
+    for (key, value) in writes {
+        let (key, value) = (key.as_bytes().len(), value.as_ref().map_or(0, Bytes::len));
+        if key > keys::KEY_MAX || value > keys::VALUE_MAX {
+            return Err(Fault::Unavailable(format!(
+                "a key of {key} with a value of {value} bytes is too large to store"
+            )));
+        }
+        bytes += (key + value) as u64 + ENTRY_BYTES;
+    }
+    Ok(bytes)
+}
+
+/// The durable state with the batch so far on top.
+struct Pending<'a, 'b> {
+    base: &'a mut Snapshotted<'b>,
+    over: &'a Writes,
+}
+
+impl View for Pending<'_, '_> {
+    fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        match self.over.get(key) {
+            Some(written) => Ok(written.clone()),
+            None => self.base.get(key),
+        }
+    }
+
+    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
+        if from >= to {
+            return Ok(Vec::new());
+        }
+        let mut over = self.over.range(from..to).peekable();
+        if over.peek().is_none() {
+            return self.base.scan(from, to, limit);
+        }
+        let mut base = self.base.range(from, to).peekable();
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let written_first = match (over.peek(), base.peek()) {
+                (None, None) => break,
+                (Some((written, _)), Some(Ok((stored, _)))) => *written <= stored,
+                (Some(_), None) => true,
+                (_, Some(Err(_))) | (None, Some(Ok(_))) => false,
+            };
+            if !written_first {
+                found.extend(base.next().transpose().map_err(Halt::Fault)?);
+                continue;
+            }
+            let (key, value) = over.next().expect("peeked");
+            // The stored entry of the same key is what was overwritten.
+            base.next_if(|stored| stored.as_ref().is_ok_and(|(stored, _)| stored == key));
+            found.extend(value.clone().map(|value| (key.clone(), value)));
+        }
+        Ok(found)
+    }
+}

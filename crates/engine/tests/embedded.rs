@@ -1,0 +1,297 @@
+//! The suite over the embedded engine, and what is its own: reopening, its directory, a full disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use lazuli_engine::embedded::{Embedded, OpenError, Options, Probe, Room};
+use lazuli_engine::{Clock, Column, Engine, EngineExt, Fault, Key, Partition, Space, Stamp, Stop, suite};
+
+const SPACE: Space = Space(1);
+
+/// A directory of its own for each test, gone with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lazuli-engine-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl AsRef<Path> for Scratch {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
+    Arc::new(Embedded::open(path, Options::default()).expect("opens"))
+}
+
+fn key(row: &[u8]) -> Key {
+    Key::new(SPACE, Column(1), &[row])
+}
+
+async fn put(engine: &Embedded, row: &[u8], value: impl Into<Bytes>) -> Result<(), Fault> {
+    let (key, value) = (key(row), value.into());
+    let answer = engine.transact(Partition::new(SPACE, row.to_vec()), move |txn| {
+        txn.put(key.clone(), value.clone());
+        Ok::<_, Stop<()>>(())
+    });
+    answer.await.map(|done| done.expect("no refusal"))
+}
+
+async fn delete(engine: &Embedded, row: &[u8]) -> Result<(), Fault> {
+    let key = key(row);
+    let answer = engine.transact(Partition::new(SPACE, row.to_vec()), move |txn| {
+        txn.delete(key.clone());
+        Ok::<_, Stop<()>>(())
+    });
+    answer.await.map(|done| done.expect("no refusal"))
+}
+
+async fn get(engine: &Embedded, row: &[u8]) -> Result<Option<Bytes>, Fault> {
+    let key = key(row);
+    engine.read(|txn| Ok::<_, Stop<()>>(txn.get(&key)?)).await.map(|got| got.expect("no refusal"))
+}
+
+#[tokio::test]
+async fn the_suite() {
+    let scratch = Scratch::new("suite");
+    let engine = open(&scratch);
+    for seed in 0..20 {
+        let fresh = Scratch::new("suite-fresh");
+        suite::all(open(&fresh), seed).await;
+        suite::programs(&(engine.clone() as Arc<dyn Engine>), seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_suite_from_many_threads() {
+    for seed in 0..5 {
+        let fresh = Scratch::new("suite-threads");
+        suite::all(open(&fresh), seed).await;
+    }
+}
+
+#[tokio::test]
+async fn stamps_go_on_after_reopening_though_the_clock_went_back() {
+    let scratch = Scratch::new("stamps");
+    let mut last = Stamp(0);
+    for wall in [5_000, 9_000, 1_000, 1] {
+        let options = Options { clock: Clock::new(move || Stamp(wall)), ..Options::default() };
+        let engine: Arc<dyn Engine> = Arc::new(Embedded::open(&scratch, options).expect("opens"));
+        assert!(engine.now() >= last);
+        last = suite::stamps(&engine, last).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_submitted_before_close_is_there_afterwards() {
+    let scratch = Scratch::new("close");
+    let engine = open(&scratch);
+    for n in 0..2_000_u32 {
+        let key = key(&n.to_be_bytes());
+        drop(engine.transact(Partition::new(SPACE, "p"), move |txn| {
+            txn.put(key.clone(), "value");
+            Ok::<_, Stop<()>>(())
+        }));
+    }
+    engine.close();
+    assert_eq!(put(&engine, b"late", "value").await, Err(Fault::Unavailable("the engine has stopped".into())));
+    drop(engine);
+    let reopened = open(&scratch);
+    for n in 0..2_000_u32 {
+        assert!(get(&reopened, &n.to_be_bytes()).await.expect("no fault").is_some(), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn keys_that_the_store_would_cut_short_are_refused() {
+    let scratch = Scratch::new("long");
+    let engine = open(&scratch);
+    assert!(put(&engine, &vec![7; 65_535 - 17], "value").await.is_ok());
+    assert!(matches!(put(&engine, &vec![7; 65_536], "value").await, Err(Fault::Unavailable(_))));
+    assert!(put(&engine, b"after", "value").await.is_ok());
+}
+
+fn refusal(path: impl AsRef<Path>) -> String {
+    Embedded::open(path, Options::default()).err().expect("is refused").to_string()
+}
+
+#[test]
+fn a_directory_that_is_not_ours_to_use() {
+    let scratch = Scratch::new("directory");
+    let first = open(&scratch);
+    assert!(refusal(&scratch).contains("in use by another process: stop it"));
+    drop(first);
+    drop(open(&scratch));
+
+    let marker = scratch.0.join("lazuli.format");
+    let good = fs::read(&marker).expect("there is a marker");
+    fs::write(&marker, "lazuli data directory, format 2, ready\n").expect("writes");
+    assert!(refusal(&scratch).contains("written by a newer Lazuli"));
+    for damaged in ["", "lazuli data directory, format x, ready\n", "lazuli data directory, format 1, odd\n"] {
+        fs::write(&marker, damaged).expect("writes");
+        assert!(refusal(&scratch).contains("restore it from a backup"), "{damaged}");
+    }
+    fs::write(&marker, good).expect("writes");
+    fs::rename(scratch.0.join("keys"), scratch.0.join("elsewhere")).expect("renames");
+    assert!(refusal(&scratch).contains("its keys are missing"));
+    fs::rename(scratch.0.join("elsewhere"), scratch.0.join("keys")).expect("renames");
+    drop(open(&scratch));
+    fs::remove_file(&marker).expect("removes");
+    assert!(refusal(&scratch).contains("not a Lazuli data directory"));
+}
+
+#[test]
+fn a_first_start_that_was_cut_short_is_begun_again() {
+    for marker in [None, Some("lazuli data directory, format 1, new\n")] {
+        let scratch = Scratch::new("first");
+        fs::create_dir_all(scratch.0.join("lost+found")).expect("creates");
+        fs::write(scratch.0.join("lock"), "").expect("writes");
+        if let Some(marker) = marker {
+            fs::write(scratch.0.join("lazuli.format"), marker).expect("writes");
+            fs::create_dir_all(scratch.0.join("keys/keyspaces")).expect("creates");
+            fs::write(scratch.0.join("keys/0.jnl"), "half").expect("writes");
+        }
+        drop(open(&scratch));
+        assert!(matches!(Embedded::open(scratch.0.join("lock"), Options::default()), Err(OpenError::Io { .. })));
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_writes_and_nothing_else() {
+    let scratch = Scratch::new("full");
+    let free = Arc::new(AtomicU64::new(1 << 30));
+    let probed = free.clone();
+    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    put(&engine, b"a", "value").await.expect("there is room");
+
+    free.store(60 << 20, Ordering::Relaxed);
+    assert_eq!(put(&engine, b"b", "value").await, Err(Fault::Full));
+    assert_eq!(get(&engine, b"a").await, Ok(Some("value".into())));
+    assert_eq!(get(&engine, b"b").await, Ok(None));
+    let refused = engine.transact(Partition::new(SPACE, "r"), |_| Err::<(), _>(Stop::Refused("no"))).await;
+    assert_eq!(refused, Ok(Err("no")), "a refusal needs no room");
+    assert_eq!(delete(&engine, b"a").await, Ok(()), "deleting is how room is made");
+    assert_eq!(engine.metrics().turned_away, 1);
+
+    free.store(1 << 30, Ordering::Relaxed);
+    put(&engine, b"b", "value").await.expect("there is room again");
+}
+
+#[tokio::test]
+async fn a_probe_that_fails_stops_nothing() {
+    let scratch = Scratch::new("probe");
+    let probe = Probe::new(|_| Err(io::Error::other("no answer")));
+    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    put(&engine, b"a", "value").await.expect("there may be room");
+}
+
+/// A small file system, mounted for the test that fills it.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    fn mount(path: &Path, options: &str) -> Self {
+        fs::create_dir_all(path).expect("creates");
+        let status =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).status();
+        assert!(status.expect("mount runs").success(), "this test mounts a tmpfs: run it as root");
+        Self(path.into())
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn free(path: impl AsRef<Path>) -> usize {
+    let stat = rustix::fs::statvfs(path.as_ref()).expect("there is a file system");
+    usize::try_from(stat.f_bavail * stat.f_frsize).expect("it is small")
+}
+
+/// With the probe honest, writes stop in time; with a probe that lies, commits fail in earnest and the store is reopened.
+#[tokio::test]
+async fn a_disk_that_is_really_full() {
+    for honest in [true, false] {
+        let scratch = Scratch::new(if honest { "tmpfs-honest" } else { "tmpfs-lying" });
+        let _mounted = Tmpfs::mount(&scratch.0, "size=64m");
+        let probe = match honest {
+            true => Probe::file_system(),
+            false => Probe::new(|_| Ok(Room { free: 1 << 40, total: 1 << 40 })),
+        };
+        let engine = Embedded::open(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
+        let ballast = scratch.0.join("ballast");
+        for round in 0..3_u8 {
+            let mut kept: Vec<[u8; 2]> = Vec::new();
+            fs::write(&ballast, vec![1; free(&scratch) - (8 << 20)]).expect("there is room for ballast");
+            let fault = loop {
+                let row = [round, kept.len() as u8];
+                match put(&engine, &row, noise(64 << 10, row)).await {
+                    Ok(()) => kept.push(row),
+                    Err(fault) => break fault,
+                }
+                assert!(kept.len() < 255, "the disk is never full");
+            };
+            assert_eq!(fault, Fault::Full, "round {round}");
+            for row in &kept {
+                assert_eq!(get(&engine, row).await, Ok(Some(noise(64 << 10, *row))), "what was acknowledged is there");
+            }
+            let next = [round, kept.len() as u8];
+            assert_eq!(get(&engine, &next).await, Ok(None), "what failed is not");
+            fs::remove_file(&ballast).expect("removes");
+            put(&engine, b"after", vec![round]).await.expect("there is room again, and no restart was needed");
+            for row in &kept {
+                delete(&engine, row).await.expect("there is room");
+            }
+        }
+        assert_eq!(engine.metrics().reopenings > 0, !honest);
+        drop(engine);
+        let reopened = open(scratch.0.join("data"));
+        assert_eq!(get(&reopened, b"after").await, Ok(Some(vec![2].into())));
+    }
+}
+
+/// Bytes that do not compress.
+fn noise(length: usize, seed: [u8; 2]) -> Bytes {
+    let mut state = u64::from(u16::from_be_bytes(seed)) + 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..length).map(|_| next()).collect::<Vec<_>>().into()
+}
+
+#[tokio::test]
+async fn looks_never_wait_for_the_writer() {
+    let scratch = Scratch::new("looks");
+    let engine = open(&scratch);
+    put(&engine, b"a", "value").await.expect("there is room");
+    // A decision that holds the writer until the look is done.
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let slow = engine.transact(Partition::new(SPACE, "p"), move |_| {
+        held.lock().expect("not poisoned").recv().expect("is released");
+        Ok::<_, Stop<()>>(())
+    });
+    assert_eq!(get(&engine, b"a").await, Ok(Some("value".into())));
+    release.send(()).expect("the writer waits");
+    assert_eq!(slow.await, Ok(Ok(())));
+}

@@ -1,0 +1,55 @@
+//! The suite over the plain map, and over the map with a cluster's manners.
+
+use std::sync::Arc;
+
+use lazuli_engine::memory::Manners;
+use lazuli_engine::{Clock, Memory, Stamp, suite};
+
+#[tokio::test]
+async fn the_plain_map() {
+    for seed in 0..20 {
+        suite::all(Arc::new(Memory::new()), seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_plain_map_from_many_threads() {
+    for seed in 0..20 {
+        suite::all(Arc::new(Memory::new()), seed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_of_rough_manners() {
+    for seed in 0..200 {
+        suite::all(Arc::new(Memory::distributed(seed)), seed).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cluster_of_rough_manners_from_many_threads() {
+    for seed in 0..50 {
+        suite::all(Arc::new(Memory::distributed(seed)), seed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_stands_still() {
+    let manners = Manners { conflict_percent: 40, lost_percent: 40, ..Manners::rough(7) };
+    suite::all(Arc::new(Memory::distributed_with(manners, Clock::new(|| Stamp(1)))), 7).await;
+    suite::all(Arc::new(Memory::with_clock(Clock::new(|| Stamp(1)))), 7).await;
+}
+
+#[test]
+fn a_seed_is_a_whole_story() {
+    let tell = |seed| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let engine = Arc::new(Memory::distributed_with(Manners::rough(seed), Clock::new(|| Stamp(1))));
+            suite::programs(&(engine.clone() as Arc<dyn lazuli_engine::Engine>), 1).await;
+            engine.entries()
+        })
+    };
+    assert_eq!(tell(3), tell(3));
+    assert!((0..10).any(|seed| tell(seed) != tell(3)), "another seed tells another");
+}
