@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Version(u32);
 
 impl Version {
-    pub const NEWEST: Version = Version(2026_10_06);
+    pub const NEWEST: Version = Version::new(2026, 10, 6);
     /// What a request without a version means when nothing else says (anonymous, old clients).
-    pub const OLDEST: Version = Version(2009_09_19);
+    pub const OLDEST: Version = Version::new(2009, 9, 19);
 
     pub const fn new(year: u32, month: u32, day: u32) -> Self {
         Self(year * 10_000 + month * 100 + day)

@@ -1,4 +1,5 @@
-//! What each operation asks for, parsed. Their `decide` functions stand beside the records they decide about.
+//! What each operation asks for, parsed. Their `decide` functions are in `write.rs`, `blocks.rs`, `read.rs` and
+//! `change.rs`.
 
 use crate::blob::{ContentHeaders, Tier};
 use crate::lease::Action;

@@ -1,0 +1,100 @@
+//! Changes to a blob that is there: its properties, metadata, tags, lease, snapshots, and its end.
+
+use crate::blob::{
+    Blob, DeleteBlob, DeleteSnapshots, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags, SnapshotBlob, Tier,
+    existing,
+};
+use crate::lease::{self, On, Outcome};
+use crate::{ETag, Lease, Refusal, Timestamp};
+
+impl SetBlobProperties {
+    /// The headers are replaced together: one that was not sent is cleared.
+    pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
+        let blob = existing(current, &self.conditions)?;
+        let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
+        permit_unarchived(blob)?;
+        Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, ..blob.clone() })
+    }
+}
+
+impl SetBlobMetadata {
+    pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
+        let blob = existing(current, &self.conditions)?;
+        let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
+        permit_unarchived(blob)?;
+        Ok(Blob { etag: ETag::of(now), modified: now, metadata: self.metadata.clone(), lease, ..blob.clone() })
+    }
+}
+
+impl SetBlobTags {
+    /// Tags are beside the blob: its ETag and date stay, and so does an expired lease, since nothing that the lease
+    /// protects was written. A held lease asks for its id all the same (observed).
+    pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
+        let blob = existing(current, &self.conditions)?;
+        lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
+        Ok(Blob { tags: self.tags.clone(), ..blob.clone() })
+    }
+}
+
+/// What a deletion takes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// The one snapshot that was named.
+    Snapshot,
+    /// The blob, which has no snapshots.
+    Base,
+    BaseAndSnapshots,
+    SnapshotsOnly,
+}
+
+impl DeleteBlob {
+    /// `current` is the snapshot when one was named, and `has_snapshots` is about the base blob.
+    pub fn decide(&self, current: Option<&Blob>, has_snapshots: bool, now: Timestamp) -> Result<Deletion, Refusal> {
+        if let (Some(snapshot), Some(_)) = (self.snapshot, self.snapshots) {
+            return Err(Refusal::InvalidQueryParameterValue {
+                name: "snapshot".into(),
+                value: snapshot.to_iso(),
+                reason: "x-ms-delete-snapshots must not be sent when one snapshot is deleted.".into(),
+            });
+        }
+        let blob = existing(current, &self.conditions)?;
+        // A snapshot has no lease, and the lease of its base does not guard it.
+        lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
+        match (self.snapshot, self.snapshots) {
+            (Some(_), _) => Ok(Deletion::Snapshot),
+            (None, Some(DeleteSnapshots::Include)) => Ok(Deletion::BaseAndSnapshots),
+            (None, Some(DeleteSnapshots::Only)) => Ok(Deletion::SnapshotsOnly),
+            (None, None) if has_snapshots => Err(Refusal::SnapshotsPresent),
+            (None, None) => Ok(Deletion::Base),
+        }
+    }
+}
+
+impl SnapshotBlob {
+    /// The snapshot: the blob without its lease. Given metadata of its own, it has an ETag and a date of its own too
+    /// ("Snapshot Blob"); otherwise it repeats the base blob's.
+    pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
+        let blob = existing(current, &self.conditions)?;
+        lease::permit_read(blob.lease, self.lease, now, On::Blob)?;
+        permit_unarchived(blob)?;
+        let copy = Blob { lease: Lease::Available, ..blob.clone() };
+        Ok(match &self.metadata {
+            None => copy,
+            Some(metadata) => Blob { etag: ETag::of(now), modified: now, metadata: metadata.clone(), ..copy },
+        })
+    }
+}
+
+impl LeaseBlob {
+    /// A lease changes neither the ETag nor the date.
+    pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<(Blob, Outcome), Refusal> {
+        let blob = existing(current, &self.conditions)?;
+        let outcome = lease::act(blob.lease, self.action, now)?;
+        Ok((Blob { lease: outcome.lease, ..blob.clone() }, outcome))
+    }
+}
+
+/// An archived blob can be replaced, deleted and leased, but not changed.
+fn permit_unarchived(blob: &Blob) -> Result<(), Refusal> {
+    if blob.tier == Some(Tier::Archive) { Err(Refusal::BlobArchived) } else { Ok(()) }
+}

@@ -1,0 +1,234 @@
+//! The predicate of `x-ms-if-tags`: comparisons joined by AND and OR, AND binding tighter, with parentheses.
+//!
+//! ```text
+//! any   = all *("OR" all)
+//! all   = one *("AND" one)
+//! one   = "(" any ")" / name ("=" / "<>" / ">" / ">=" / "<" / "<=") value
+//! name  = a word, or anything in double quotes         value = anything in single quotes
+//! ```
+
+use std::cmp::Ordering;
+
+use crate::{Refusal, Tags};
+
+/// "Specifying conditional headers": no more than ten logical operations.
+const LOGICAL_MAX: usize = 10;
+/// Ten operations have no use for more; it bounds the recursion.
+const DEPTH_MAX: usize = LOGICAL_MAX + 1;
+
+/// A parsed `x-ms-if-tags`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagCondition {
+    root: Node,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    Any(Vec<Node>),
+    All(Vec<Node>),
+    Compare { name: String, operator: Operator, value: String },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    Unequal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl TagCondition {
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let mut parser = Parser { rest: text, logical: 0 };
+        let root = parser.any(0).filter(|_| parser.rest.trim_start().is_empty());
+        root.map(|root| Self { root })
+            .ok_or_else(|| Refusal::InvalidHeaderValue { header: "x-ms-if-tags".into(), value: text.to_owned() })
+    }
+
+    pub fn holds(&self, tags: &Tags) -> bool {
+        self.root.holds(tags)
+    }
+}
+
+impl Node {
+    fn holds(&self, tags: &Tags) -> bool {
+        match self {
+            Node::Any(nodes) => nodes.iter().any(|node| node.holds(tags)),
+            Node::All(nodes) => nodes.iter().all(|node| node.holds(tags)),
+            Node::Compare { name, operator, value } => {
+                tags.compare(name, value).is_some_and(|ordering| operator.admits(ordering))
+            }
+        }
+    }
+}
+
+impl Operator {
+    /// Longer signs first: a sign must not be read as the beginning of another.
+    const SIGNS: [(&str, Operator); 6] = [
+        ("<>", Operator::Unequal),
+        (">=", Operator::GreaterOrEqual),
+        ("<=", Operator::LessOrEqual),
+        ("=", Operator::Equal),
+        (">", Operator::Greater),
+        ("<", Operator::Less),
+    ];
+
+    fn admits(self, ordering: Ordering) -> bool {
+        match self {
+            Operator::Equal => ordering.is_eq(),
+            Operator::Unequal => ordering.is_ne(),
+            Operator::Greater => ordering.is_gt(),
+            Operator::GreaterOrEqual => ordering.is_ge(),
+            Operator::Less => ordering.is_lt(),
+            Operator::LessOrEqual => ordering.is_le(),
+        }
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    logical: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn any(&mut self, depth: usize) -> Option<Node> {
+        let mut nodes = vec![self.all(depth)?];
+        while self.join("OR")? {
+            nodes.push(self.all(depth)?);
+        }
+        Some(Node::Any(nodes))
+    }
+
+    fn all(&mut self, depth: usize) -> Option<Node> {
+        let mut nodes = vec![self.one(depth)?];
+        while self.join("AND")? {
+            nodes.push(self.one(depth)?);
+        }
+        Some(Node::All(nodes))
+    }
+
+    fn one(&mut self, depth: usize) -> Option<Node> {
+        if self.take("(") {
+            let inner = if depth < DEPTH_MAX { self.any(depth + 1)? } else { return None };
+            return self.take(")").then_some(inner);
+        }
+        let name = if self.take("\"") { self.until('"')? } else { self.word()? };
+        let (_, operator) = *Operator::SIGNS.iter().find(|(sign, _)| self.take(sign))?;
+        let value = if self.take("'") { self.until('\'')? } else { return None };
+        Some(Node::Compare { name: name.to_owned(), operator, value: value.to_owned() })
+    }
+
+    /// Whether `word` comes next; `None` when it is one too many.
+    fn join(&mut self, word: &str) -> Option<bool> {
+        let rest = self.rest.trim_start();
+        let ahead = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+        if !rest[..ahead].eq_ignore_ascii_case(word) {
+            return Some(false);
+        }
+        self.rest = &rest[ahead..];
+        self.logical += 1;
+        (self.logical <= LOGICAL_MAX).then_some(true)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let after = self.rest.trim_start().strip_prefix(sign);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
+    }
+
+    fn until(&mut self, quote: char) -> Option<&'a str> {
+        let (inside, rest) = self.rest.split_once(quote)?;
+        self.rest = rest;
+        Some(inside)
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        let rest = self.rest.trim_start();
+        let (word, rest) =
+            rest.split_at(rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len()));
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(text: &str) -> bool {
+        let tags = Tags::parse_query("tag1%20name=my%20tag&tag2=secondtag&n=10&empty=").unwrap();
+        TagCondition::parse(text).unwrap().holds(&tags)
+    }
+
+    #[test]
+    fn what_holds() {
+        let table = [
+            ("\"tag2\"='secondtag'", true),
+            ("tag2 = 'secondtag'", true),
+            ("tag2='second'", false),
+            ("tag2='SecondTag'", false),
+            ("Tag2='secondtag'", false),
+            ("\"tag1 name\"='my tag' AND \"tag2\"='secondtag'", true),
+            ("\"tag1 name\"='my tag' and \"tag2\"='x'", false),
+            ("\"tag1 name\"='x' OR \"tag2\"='secondtag'", true),
+            ("empty=''", true),
+            ("tag2 <> 'x'", true),
+            ("tag2 <> 'secondtag'", false),
+            // As strings: "10" < "9".
+            ("n < '9'", true),
+            ("n > '9'", false),
+            ("n >= '10' AND n <= '10'", true),
+            ("n > '10' OR n < '10'", false),
+            ("absent = ''", false),
+            ("absent <> 'x'", false),
+            // AND binds tighter.
+            ("n='10' OR n='10' AND n='x'", true),
+            ("(n='10' OR n='10') AND n='x'", false),
+            ("((n='10'))", true),
+            ("  (  n  =  '10'  )  ", true),
+        ];
+        for (text, expected) in table {
+            assert_eq!(holds(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read() {
+        let ten = ["n='1'"; 11].join(" OR ");
+        assert!(TagCondition::parse(&ten).is_ok());
+        let eleven = ["n='1'"; 12].join(" AND ");
+        let deep = "(".repeat(100_000);
+        for text in [
+            "",
+            " ",
+            "n",
+            "n=",
+            "n='1",
+            "n=1",
+            "n=\"1\"",
+            "'n'='1'",
+            "n=='1'",
+            "n!='1'",
+            "n='1' AND",
+            "AND n='1'",
+            "n='1' n='2'",
+            "n='1' XOR n='2'",
+            "(n='1'",
+            "n='1')",
+            "()",
+            "\"n='1'",
+            "é='1'",
+            "NOT n='1'",
+            &eleven,
+            &deep,
+        ] {
+            let refusal = TagCondition::parse(text);
+            assert!(
+                matches!(&refusal, Err(Refusal::InvalidHeaderValue { header, .. }) if header == "x-ms-if-tags"),
+                "{text}"
+            );
+        }
+    }
+}
