@@ -1,0 +1,162 @@
+//! The comparison from beginning to end: start everything, look at it idle, race it, fill it, restart it, report.
+
+use crate::clock::pause;
+use crate::contest::{Contest, Measure, Pace, Side};
+use crate::peers::{self, Scratch};
+use crate::report::{self, Findings};
+use crate::request::Site;
+use crate::restart::{self, End};
+use crate::server::{Launch, Server};
+use crate::work::{SMALL, Work, fill, prepare};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Who {
+    Lazuli,
+    Azurite,
+    Nginx,
+    Fio,
+}
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The binary that is measured
+    #[arg(long, default_value = "target/release/lazuli")]
+    lazuli: PathBuf,
+    /// Where conformance/install put Azurite and Node
+    #[arg(long, env = "LAZULI_CLIENTS")]
+    clients: PathBuf,
+    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
+    #[arg(long, default_value = "target")]
+    scratch: PathBuf,
+    /// Who takes part
+    #[arg(long, value_delimiter = ',', default_value = "lazuli,azurite,nginx,fio")]
+    sides: Vec<Who>,
+    #[command(flatten)]
+    pace: Pace,
+    /// Fill Lazuli with so many blobs, then list and restart it again
+    #[arg(long, default_value_t = 0)]
+    fill: u64,
+    /// Replace the measured part of this Markdown file
+    #[arg(long)]
+    report: Option<PathBuf>,
+}
+
+/// The lines of the comparison with the clients of each. Files are what nginx can do, uploads what fio can.
+const LINES: [(Work, &[usize], &[Who]); 7] = [
+    (Work::PutSmall, &[1, 32], &[Who::Azurite, Who::Lazuli]),
+    (Work::GetSmall, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx]),
+    (Work::Head, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx]),
+    (Work::List100, &[1], &[Who::Azurite, Who::Lazuli]),
+    (Work::List1000, &[1], &[Who::Azurite, Who::Lazuli]),
+    (Work::PutUpload, &[8, 32], &[Who::Azurite, Who::Lazuli, Who::Fio]),
+    (Work::GetLarge, &[8, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx]),
+];
+
+/// A server that takes part, and where its new names go on.
+struct Party {
+    who: Who,
+    launch: Launch,
+    server: Server,
+    numbers: AtomicU64,
+}
+
+pub fn run(options: &Options) -> io::Result<()> {
+    let scratch = Scratch::new(&options.scratch)?;
+    let mut findings = Findings { versions: peers::versions(&options.clients), ..Findings::default() };
+    let mut parties = start(options, &scratch, &mut findings)?;
+    for party in parties.iter().filter(|party| party.who != Who::Nginx) {
+        prepare(party.server.at)?;
+    }
+    for (work, clients, sides) in LINES {
+        for &clients in clients {
+            let measures = line(work, clients, sides, &parties, options, &scratch)?;
+            findings.measures.extend(measures);
+        }
+    }
+    for party in &parties {
+        let megabytes = party.server.resident_megabytes()?;
+        findings.memory.push((party.launch.name, "after the runs", megabytes));
+    }
+    if let Some(index) = parties.iter().position(|party| party.who == Who::Lazuli) {
+        let lazuli = parties.swap_remove(index);
+        drop(parties);
+        grown(lazuli, options, &scratch, &mut findings)?;
+    }
+    report::write(&findings, &scratch.0, options.report.as_deref())
+}
+
+fn start(options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::Result<Vec<Party>> {
+    let mut parties = Vec::new();
+    for &who in &options.sides {
+        let launch = match who {
+            Who::Lazuli => peers::lazuli(&options.lazuli, &scratch.0)?,
+            Who::Azurite => peers::azurite(&options.clients, &scratch.0)?,
+            Who::Nginx => peers::nginx(&scratch.0)?,
+            Who::Fio => continue,
+        };
+        let server = launch.start(&peers::probe(&launch))?;
+        findings.first_starts.push((launch.name, server.first_answer));
+        pause(Duration::from_secs(1));
+        findings.memory.push((launch.name, "idle, empty", server.resident_megabytes()?));
+        parties.push(Party { who, launch, server, numbers: AtomicU64::new(0) });
+    }
+    Ok(parties)
+}
+
+fn line(
+    work: Work,
+    clients: usize,
+    sides: &[Who],
+    parties: &[Party],
+    options: &Options,
+    scratch: &Scratch,
+) -> io::Result<Vec<Measure>> {
+    let mut contest = Contest { title: work.title(), clients, sides: Vec::new() };
+    for party in parties.iter().filter(|party| sides.contains(&party.who)) {
+        let site = if party.who == Who::Nginx { Site::Files } else { Site::Azure };
+        let (request, numbers) = (work.request(&site), &party.numbers);
+        contest.sides.push(Side::Served { who: party.launch.name, by: &party.server, request, numbers });
+    }
+    if sides.contains(&Who::Fio) && options.sides.contains(&Who::Fio) {
+        contest.sides.push(Side::Fio);
+    }
+    let servers: Vec<&Server> = parties.iter().map(|party| &party.server).collect();
+    contest.run(&servers, &scratch.0, options.pace)
+}
+
+/// Restarts, and what many blobs change: nothing, if the design holds.
+fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::Result<()> {
+    let Party { launch, mut server, numbers, .. } = lazuli;
+    let mut restarts = |mut server: Server, with: &str| {
+        for end in [End::Stopped, End::Killed] {
+            let (next, measured) = restart::measure(&launch, server, end, with, &numbers)?;
+            findings.restarts.push(measured);
+            server = next;
+        }
+        io::Result::Ok(server)
+    };
+    server = restarts(server, "after the runs")?;
+    if options.fill > 0 {
+        let rate = fill(server.at, "filled", SMALL, options.fill, 64)?;
+        println!("filled {} blobs at {rate:.0}/s", options.fill);
+        let with = format!("with {} more blobs", options.fill);
+        server = restarts(server, &with)?;
+        findings.filled = Some((options.fill, rate));
+        pause(Duration::from_secs(1));
+        findings.memory.push((launch.name, "restarted, filled", server.resident_megabytes()?));
+        for (title, page) in [("first page of 100", 100), ("first page of 1000", 1000), ("first page of 5000", 5000)] {
+            let side = |who, container| {
+                let request = Site::Azure.list(container, page);
+                Side::Served { who, by: &server, request, numbers: &numbers }
+            };
+            let sides = vec![side("of 1 k blobs", "small"), side("of all blobs", "filled")];
+            let contest = Contest { title, clients: 1, sides };
+            findings.measures.extend(contest.run(&[&server], &scratch.0, options.pace)?);
+        }
+    }
+    server.stop()
+}

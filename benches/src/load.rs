@@ -1,0 +1,201 @@
+//! The load generator: closed-loop clients, each with one connection and one request in flight, over few threads.
+//!
+//! It shares the machine with the server it measures, so it does one `write` and one `read` per small request and
+//! nothing else worth naming; both ends of every comparison are driven by it.
+
+use crate::clock::now;
+use crate::reply::Reply;
+use crate::request::Request;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A server that says nothing for so long has failed.
+const SILENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+const BUFFER: usize = 256 << 10;
+
+pub struct Load<'a> {
+    pub at: SocketAddr,
+    pub request: &'a Request,
+    /// Where names go on from; shared by all windows of one server, so that new names stay new.
+    pub numbers: &'a AtomicU64,
+    pub clients: usize,
+    pub threads: usize,
+    /// No request begins after this time, nor with this number or a higher one.
+    pub period: Duration,
+    pub limit: u64,
+}
+
+/// What one window saw. Requests that began in it are waited for, and the time is taken at the last reply.
+pub struct Tally {
+    pub seconds: f64,
+    pub bytes: u64,
+    /// In microseconds, sorted.
+    latencies: Vec<u32>,
+}
+
+impl Tally {
+    pub fn requests(&self) -> u64 {
+        self.latencies.len() as u64
+    }
+
+    pub fn rate(&self) -> f64 {
+        self.requests() as f64 / self.seconds
+    }
+
+    pub fn megabytes(&self) -> f64 {
+        self.bytes as f64 / self.seconds / 1e6
+    }
+
+    /// The latency in milliseconds that `share` of the requests did not exceed.
+    pub fn percentile(&self, share: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let at = (self.latencies.len() as f64 * share) as usize;
+        self.latencies.get(at.min(last)).map_or(f64::NAN, |&micros| f64::from(micros) / 1e3)
+    }
+}
+
+impl Load<'_> {
+    pub fn run(&self) -> io::Result<Tally> {
+        let began = now();
+        let threads = self.threads.clamp(1, self.clients);
+        let parts: Vec<io::Result<Part>> = std::thread::scope(|scope| {
+            let clients = |index| self.clients / threads + usize::from(index < self.clients % threads);
+            let running: Vec<_> =
+                (0..threads).map(|index| scope.spawn(move || self.drive(clients(index), began))).collect();
+            running.into_iter().map(|thread| thread.join().expect("a load thread panicked")).collect()
+        });
+        let mut tally = Tally { seconds: 0.0, bytes: 0, latencies: Vec::new() };
+        for part in parts {
+            let part = part?;
+            tally.bytes += part.bytes;
+            tally.seconds = tally.seconds.max((part.ended - began).as_secs_f64());
+            tally.latencies.extend(part.latencies);
+        }
+        tally.latencies.sort_unstable();
+        Ok(tally)
+    }
+
+    /// One thread's clients, from connecting to their last reply.
+    fn drive(&self, clients: usize, began: Instant) -> io::Result<Part> {
+        let deadline = began + self.period;
+        let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut part = Part { ended: began, bytes: 0, latencies: Vec::new(), buffer: vec![0; BUFFER] };
+        let mut connections = Vec::with_capacity(clients);
+        for index in 0..clients {
+            let connection = Connection::open(self)?;
+            // Edge triggered: registered once, both ways, and never touched again.
+            let interest = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+            epoll::add(&queue, &connection.stream, epoll::EventData::new_u64(index as u64), interest)?;
+            connections.push(connection);
+        }
+        let mut busy = connections.iter_mut().map(|each| usize::from(each.begin(self, now(), deadline))).sum::<usize>();
+        let mut events = Vec::with_capacity(clients);
+        while busy > 0 {
+            if epoll::wait(&queue, spare_capacity(&mut events), Some(&SILENCE))? == 0 {
+                return Err(io::Error::new(ErrorKind::TimedOut, "the server has stopped answering"));
+            }
+            for event in events.drain(..) {
+                let connection = &mut connections[event.data.u64() as usize];
+                if !connection.waiting {
+                    continue;
+                }
+                if let Some(end) = connection.advance(self, &mut part)? {
+                    busy -= usize::from(!connection.begin(self, end, deadline));
+                    connection.send(self)?;
+                }
+            }
+        }
+        Ok(part)
+    }
+}
+
+/// What one thread saw.
+struct Part {
+    ended: Instant,
+    bytes: u64,
+    latencies: Vec<u32>,
+    buffer: Vec<u8>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    head: Vec<u8>,
+    sent: usize,
+    reply: Reply,
+    began: Instant,
+    waiting: bool,
+}
+
+impl Connection {
+    fn open(load: &Load) -> io::Result<Connection> {
+        let stream = TcpStream::connect_timeout(&load.at, Duration::from_secs(10))?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let head = load.request.head.clone();
+        Ok(Connection { stream, head, sent: 0, reply: Reply::new(), began: now(), waiting: false })
+    }
+
+    /// Takes the next name; false when the window is over.
+    fn begin(&mut self, load: &Load, at: Instant, deadline: Instant) -> bool {
+        self.waiting = false;
+        if at >= deadline {
+            return false;
+        }
+        let number = load.numbers.fetch_add(1, Ordering::Relaxed);
+        if number >= load.limit {
+            return false;
+        }
+        load.request.set_number(&mut self.head, number);
+        (self.began, self.sent, self.reply, self.waiting) = (at, 0, Reply::new(), true);
+        true
+    }
+
+    /// Sends and receives what can be now. The time of the reply's end, when it came.
+    fn advance(&mut self, load: &Load, part: &mut Part) -> io::Result<Option<Instant>> {
+        if !self.send(load)? {
+            return Ok(None);
+        }
+        loop {
+            let length = match self.stream.read(&mut part.buffer) {
+                Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed a connection")),
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            part.bytes += length as u64;
+            if self.reply.take(&part.buffer[..length], load.request.status, load.request.headless_reply)? {
+                let end = now();
+                part.ended = end;
+                part.bytes += load.request.body.len() as u64;
+                part.latencies.push((end - self.began).as_micros().try_into().unwrap_or(u32::MAX));
+                return Ok(Some(end));
+            }
+            if length < part.buffer.len() {
+                // The socket is empty; more bytes will be a new event.
+                return Ok(None);
+            }
+        }
+    }
+
+    /// True when the whole request is sent.
+    fn send(&mut self, load: &Load) -> io::Result<bool> {
+        let (head, body) = (&self.head, &load.request.body);
+        while self.waiting && self.sent < head.len() + body.len() {
+            let head_sent = self.sent.min(head.len());
+            let body_sent = self.sent - head_sent;
+            let rest = [IoSlice::new(&head[head_sent..]), IoSlice::new(&body[body_sent..])];
+            match self.stream.write_vectored(&rest) {
+                Ok(length) => self.sent += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}

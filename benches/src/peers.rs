@@ -1,0 +1,111 @@
+//! How each server is started, all with their data below one scratch directory.
+
+use crate::report::run;
+use crate::request::{Site, file_name, noise};
+use crate::server::{Launch, free_port};
+use crate::work::{LARGE, LARGE_COUNT, SMALL, SMALL_COUNT};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Durable writes are Lazuli's default and cannot be turned off.
+pub fn lazuli(binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    let location = scratch.join("lazuli");
+    fs::create_dir_all(&location)?;
+    let port = free_port()?;
+    let mut command = vec![text(binary), "serve", "--host", "127.0.0.1", "--location", text(&location)];
+    let blob_port = port.to_string();
+    command.extend(["--blob-port", &blob_port]);
+    for other in ["--queue-port", "--table-port", "--file-port", "--dfs-port", "--smb-port", "--console-port"] {
+        command.extend([other, "0"]);
+    }
+    Ok(Launch::new("Lazuli", port, &command))
+}
+
+pub fn azurite(clients: &Path, scratch: &Path) -> io::Result<Launch> {
+    let main = clients.join("azurite/node_modules/azurite/dist/src/blob/main.js");
+    let node = clients.join("bin/node");
+    if !main.exists() || !node.exists() {
+        return Err(io::Error::other("Azurite is not installed: run conformance/install --bench"));
+    }
+    let location = scratch.join("azurite");
+    fs::create_dir_all(&location)?;
+    let port = free_port()?;
+    let blob_port = port.to_string();
+    let mut command = vec![text(&node), text(&main), "--blobPort", &blob_port, "-l", text(&location)];
+    command.extend(["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--loose"]);
+    Ok(Launch::new("Azurite", port, &command))
+}
+
+/// Serves the same bytes as plain files, with sendfile.
+pub fn nginx(scratch: &Path) -> io::Result<Launch> {
+    let root = scratch.join("nginx");
+    for (container, size, count) in [("small", SMALL, SMALL_COUNT), ("large", LARGE, LARGE_COUNT)] {
+        let directory = root.join(container);
+        fs::create_dir_all(&directory)?;
+        let bytes = noise(size);
+        for number in 0..count {
+            fs::write(directory.join(file_name(number)), &bytes)?;
+        }
+    }
+    let port = free_port()?;
+    let configuration = format!(
+        "daemon off; worker_processes 2; pid {root}/pid; error_log stderr crit; user root root;
+         events {{ worker_connections 1024; }}
+         http {{
+             access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; types {{ }}
+             client_body_temp_path {root}/t1; proxy_temp_path {root}/t2; fastcgi_temp_path {root}/t3;
+             uwsgi_temp_path {root}/t4; scgi_temp_path {root}/t5;
+             server {{ listen 127.0.0.1:{port}; root {root}; }}
+         }}\n",
+        root = root.display()
+    );
+    let path = root.join("nginx.conf");
+    fs::write(&path, configuration)?;
+    Ok(Launch::new("nginx", port, &["nginx", "-e", "stderr", "-p", text(&root), "-c", text(&path)]))
+}
+
+/// As they name themselves; Azurite's package says it without a start.
+pub fn versions(clients: &Path) -> Vec<String> {
+    let package = fs::read_to_string(clients.join("azurite/node_modules/azurite/package.json")).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(&package).unwrap_or_default();
+    let azurite = format!("Azurite {}", package["version"].as_str().unwrap_or("absent"));
+    let node = format!("Node {}", run(text(&clients.join("bin/node")), &["--version"]));
+    vec![azurite, node, run("nginx", &["-v"]).replace("nginx version: ", ""), run("fio", &["--version"])]
+}
+
+pub fn probe(launch: &Launch) -> crate::request::Request {
+    match launch.name {
+        "nginx" => Site::Files.get("small", SMALL_COUNT),
+        _ => Site::Azure.list_containers(),
+    }
+}
+
+/// A directory that goes away with the run. It must be on a real disk, or durable writes would cost nothing.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(parent: &Path) -> io::Result<Scratch> {
+        const TMPFS: i64 = 0x0102_1994;
+        fs::create_dir_all(parent)?;
+        let path = parent.canonicalize()?.join(format!("bench-{}", std::process::id()));
+        fs::create_dir(&path)?;
+        let scratch = Scratch(path);
+        if rustix::fs::statfs(&scratch.0)?.f_type == TMPFS {
+            return Err(io::Error::other(format!("{} is in memory: choose --scratch on a disk", parent.display())));
+        }
+        Ok(scratch)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} was not removed: {error}", self.0.display());
+        }
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of the benchmark are UTF-8")
+}

@@ -1,0 +1,169 @@
+//! What was found, as Markdown: the expectations first, then every number they rest on.
+
+use crate::contest::Measure;
+use crate::restart::{End, Restarts};
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const BEGIN: &str = "<!-- measured: written by benches/run -->";
+const END: &str = "<!-- end of measured -->";
+
+#[derive(Default)]
+pub struct Findings {
+    pub measures: Vec<Measure>,
+    /// Who, when, resident megabytes.
+    pub memory: Vec<(&'static str, &'static str, f64)>,
+    pub first_starts: Vec<(&'static str, Duration)>,
+    pub restarts: Vec<Restarts>,
+    /// Name and version of each peer.
+    pub versions: Vec<String>,
+    /// How many blobs, at which rate.
+    pub filled: Option<(u64, f64)>,
+}
+
+/// What the project promises on two cores.
+struct Expectation {
+    what: String,
+    bound: Bound,
+    measured: Option<f64>,
+}
+
+enum Bound {
+    MinTimes(f64),
+    MinShare(f64),
+    MaxMegabytes(f64),
+    MaxMilliseconds(f64),
+}
+
+impl Expectation {
+    fn row(&self) -> String {
+        let Some(measured) = self.measured else {
+            return format!("| {} | {} | not measured | |", self.what, self.bound.text());
+        };
+        let (value, met) = match self.bound {
+            Bound::MinTimes(times) => (format!("{measured:.1}×"), measured >= times),
+            Bound::MinShare(share) => (format!("{:.0} %", measured * 100.0), measured >= share),
+            Bound::MaxMegabytes(most) => (format!("{measured:.1} MB"), measured <= most),
+            Bound::MaxMilliseconds(most) => (format!("{measured:.0} ms"), measured <= most),
+        };
+        format!("| {} | {} | {value} | {} |", self.what, self.bound.text(), if met { "yes" } else { "**no**" })
+    }
+}
+
+impl Bound {
+    fn text(&self) -> String {
+        match self {
+            Bound::MinTimes(times) => format!("≥ {times:.0}×"),
+            Bound::MinShare(share) => format!("≥ {:.0} %", share * 100.0),
+            Bound::MaxMegabytes(most) => format!("≤ {most:.0} MB"),
+            Bound::MaxMilliseconds(most) => format!("≤ {most:.0} ms"),
+        }
+    }
+}
+
+impl Findings {
+    fn expectations(&self) -> Vec<Expectation> {
+        use Bound::{MaxMegabytes, MaxMilliseconds, MinShare, MinTimes};
+        let races = [
+            ("PUT 1 KiB", 32, "Lazuli", "Azurite", MinTimes(20.0)),
+            ("GET 1 KiB", 32, "Lazuli", "Azurite", MinTimes(40.0)),
+            ("HEAD", 32, "Lazuli", "Azurite", MinTimes(40.0)),
+            ("GET 1 KiB", 32, "Lazuli", "nginx", MinShare(0.5)),
+            ("PUT 4 MiB", 8, "Lazuli", "fio", MinShare(0.7)),
+            ("PUT 4 MiB", 32, "Lazuli", "fio", MinShare(0.7)),
+            ("GET 64 MiB", 8, "Lazuli", "nginx", MinShare(0.85)),
+            ("GET 64 MiB", 32, "Lazuli", "nginx", MinShare(0.85)),
+            ("first page of 100", 1, "of all blobs", "of 1 k blobs", MinShare(0.9)),
+            ("first page of 1000", 1, "of all blobs", "of 1 k blobs", MinShare(0.9)),
+        ];
+        let mut all: Vec<Expectation> = races
+            .into_iter()
+            .map(|(title, clients, who, other, bound)| {
+                let what = format!("{title}, {clients} clients: {who} against {other}");
+                let rate = |name| self.measures.iter().find(|m| (m.title, m.clients, m.who) == (title, clients, name));
+                let measured = rate(who).zip(rate(other)).map(|(own, other)| own.rate / other.rate);
+                Expectation { what, bound, measured }
+            })
+            .collect();
+        let idle = self.memory.iter().find(|(who, when, _)| (*who, *when) == ("Lazuli", "idle, empty"));
+        let measured = idle.map(|(_, _, megabytes)| *megabytes);
+        all.push(Expectation { what: "idle memory".into(), bound: MaxMegabytes(25.0), measured });
+        for restarts in &self.restarts {
+            let (ending, most) = match restarts.after {
+                End::Stopped => ("a clean stop", 100.0),
+                End::Killed => ("kill -9", 1000.0),
+            };
+            let what =
+                format!("first answer after {ending}, {}, worst of {}", restarts.with, restarts.first_answers.len());
+            let measured = restarts.first_answers.last().map(|worst| worst.as_secs_f64() * 1e3);
+            all.push(Expectation { what, bound: MaxMilliseconds(most), measured });
+        }
+        all
+    }
+
+    fn markdown(&self, scratch: &Path) -> String {
+        let (machine, peers) = (machine(scratch), self.versions.join(", "));
+        let mut text =
+            format!("{machine} Peers: {peers}.\n\n| expectation | bound | measured | met |\n|---|---|---|---|\n");
+        for expectation in self.expectations() {
+            let _ = writeln!(text, "{}", expectation.row());
+        }
+        text += "\n| operation | clients | server | per second | MB/s | p50 ms | p99 | p99.9 | max | server CPU µs each |\n";
+        text += "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|\n";
+        for Measure { title, clients, who, rate, megabytes, latency, cpu } in &self.measures {
+            let latency = latency.map_or("| | | ".into(), |each| each.map(|ms| format!("{ms:.2}")).join(" | "));
+            let cpu = cpu.map_or(String::new(), |micros| format!("{micros:.0}"));
+            let _ = writeln!(text, "| {title} | {clients} | {who} | {rate:.0} | {megabytes:.0} | {latency} | {cpu} |");
+        }
+        text += "\n| server | first start, empty | memory |\n|---|---|---|\n";
+        for (who, first_start) in &self.first_starts {
+            let memory = self.memory.iter().filter(|(name, _, _)| name == who);
+            let memory: Vec<_> = memory.map(|(_, when, megabytes)| format!("{megabytes:.0} MB {when}")).collect();
+            let _ = writeln!(text, "| {who} | {:.0} ms | {} |", first_start.as_secs_f64() * 1e3, memory.join(", "));
+        }
+        if let Some((count, rate)) = self.filled {
+            let _ = writeln!(text, "\nFilled with {count} blobs of 1 KiB by 64 clients at {rate:.0} per second.");
+        }
+        text
+    }
+}
+
+/// Prints the report and, if wanted, puts it between the markers of a document.
+pub fn write(findings: &Findings, scratch: &Path, document: Option<&Path>) -> io::Result<()> {
+    let measured = findings.markdown(scratch);
+    println!("\n{measured}");
+    let Some(path) = document else { return Ok(()) };
+    let text = std::fs::read_to_string(path)?;
+    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.ok_or_else(|| io::Error::other("the document has lost its markers"))?;
+    std::fs::write(path, format!("{before}{BEGIN}\n\n{measured}\n{END}{after}"))
+}
+
+/// What a program prints, wherever it prints it.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok();
+    let text = |output: std::process::Output| [output.stdout, output.stderr].concat();
+    output.map(|output| String::from_utf8_lossy(&text(output)).trim().to_owned()).unwrap_or_default()
+}
+
+/// What the numbers depend on, without names of hosts or people.
+fn machine(scratch: &Path) -> String {
+    let field = |file: &str, name: &str| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        line.split_once(':').map_or(String::new(), |(_, value)| value.trim().to_owned())
+    };
+    let memory = field("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0);
+    format!(
+        "Measured on {}: {} × {}, {:.0} GB memory, {} file system, Linux {}.",
+        run("date", &["-u", "+%F"]),
+        std::thread::available_parallelism().map_or(0, usize::from),
+        field("/proc/cpuinfo", "model name"),
+        memory * 1024.0 / 1e9,
+        run("stat", &["-f", "-c", "%T", &scratch.to_string_lossy()]),
+        run("uname", &["-r"]).split('-').next().unwrap_or_default(),
+    )
+}

@@ -1,0 +1,147 @@
+//! Requests, made once. An account SAS in the query keeps them static, so that the generator only writes bytes:
+//! of the head nothing changes but ten digits of the name, and all connections send the same body.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::hmac;
+
+const ACCOUNT: &str = "devstoreaccount1";
+/// The well-known development key, the same in every Azure Storage emulator.
+const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+const VERSION: &str = "2021-06-08";
+const DIGITS: usize = 10;
+
+#[derive(Clone)]
+pub struct Request {
+    pub head: Vec<u8>,
+    /// Where the ten digits of the name are.
+    number_at: Option<usize>,
+    /// Names are taken round robin from this many; without it every request has a new name.
+    population: Option<u64>,
+    pub body: Vec<u8>,
+    /// The only status that counts as an answer.
+    pub status: u16,
+    /// The reply has no body whatever its Content-Length says.
+    pub headless_reply: bool,
+}
+
+impl Request {
+    /// Puts the name's number into `head`, which is this request's head or a copy of it.
+    pub fn set_number(&self, head: &mut [u8], number: u64) {
+        let Some(at) = self.number_at else { return };
+        let mut rest = self.population.map_or(number, |population| number % population);
+        for digit in head[at..at + DIGITS].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    }
+}
+
+/// Where blobs are: an Azure endpoint, or plain files under a directory of a web server.
+pub enum Site {
+    Azure,
+    Files,
+}
+
+impl Site {
+    pub fn put(&self, container: &str, body: Vec<u8>) -> Request {
+        let extra = format!("x-ms-blob-type: BlockBlob\r\nContent-Length: {}\r\n", body.len());
+        Request { body, ..self.numbered("PUT", container, &extra, 201) }
+    }
+
+    pub fn get(&self, container: &str, population: u64) -> Request {
+        Request { population: Some(population), ..self.numbered("GET", container, "", 200) }
+    }
+
+    pub fn head(&self, container: &str, population: u64) -> Request {
+        Request { population: Some(population), headless_reply: true, ..self.numbered("HEAD", container, "", 200) }
+    }
+
+    pub fn create_container(&self, container: &str) -> Request {
+        request("PUT", &format!("/{ACCOUNT}/{container}?restype=container&{}", sas()), "Content-Length: 0\r\n", 201)
+    }
+
+    pub fn list_containers(&self) -> Request {
+        request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
+    }
+
+    pub fn list(&self, container: &str, page: u32) -> Request {
+        let query = format!("restype=container&comp=list&maxresults={page}&{}", sas());
+        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+    }
+
+    fn numbered(&self, method: &str, container: &str, extra: &str, status: u16) -> Request {
+        let before = match self {
+            Site::Azure => format!("/{ACCOUNT}/{container}/n"),
+            Site::Files => format!("/{container}/n"),
+        };
+        let query = match self {
+            Site::Azure => format!("?{}", sas()),
+            Site::Files => String::new(),
+        };
+        let number_at = Some(method.len() + 1 + before.len());
+        let zeros = "0".repeat(DIGITS);
+        Request { number_at, ..request(method, &format!("{before}{zeros}{query}"), extra, status) }
+    }
+}
+
+/// The name that `number` has in a request, for those who write the file themselves.
+pub fn file_name(number: u64) -> String {
+    format!("n{number:0DIGITS$}")
+}
+
+/// Bytes that do not compress, the same in every run.
+pub fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
+    let head = format!("{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {VERSION}\r\n{extra}\r\n");
+    Request {
+        head: head.into_bytes(),
+        number_at: None,
+        population: None,
+        body: Vec::new(),
+        status,
+        headless_reply: false,
+    }
+}
+
+/// An account SAS for everything the benchmark does, valid for as long as anyone will run it.
+fn sas() -> String {
+    let (permissions, services, types, expiry) = ("rwdlac", "b", "sco", "2099-01-01T00:00:00Z");
+    let text = format!("{ACCOUNT}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{VERSION}\n\n");
+    let key = BASE64_STANDARD.decode(KEY).expect("the development key is base64");
+    let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());
+    let signature = BASE64_STANDARD.encode(signature);
+    format!(
+        "sv={VERSION}&ss={services}&srt={types}&sp={permissions}&se={}&sig={}",
+        utf8_percent_encode(expiry, NON_ALPHANUMERIC),
+        utf8_percent_encode(&signature, NON_ALPHANUMERIC)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_lands_in_the_name() {
+        let request = Site::Azure.get("small", 1000);
+        let mut head = request.head.clone();
+        request.set_number(&mut head, 41_234);
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("GET /devstoreaccount1/small/n0000000234?sv="), "{head}");
+        let file = Site::Files.get("small", 1000);
+        assert!(file.head.starts_with(format!("GET /small/{} HTTP/1.1\r\n", file_name(0)).as_bytes()));
+    }
+}

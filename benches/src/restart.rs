@@ -1,0 +1,65 @@
+//! How long a server takes from its start to its first good answer, after it was asked to end and after it was killed
+//! in the middle of writes.
+
+use crate::clock::pause;
+use crate::load::Load;
+use crate::request::Site;
+use crate::server::{Launch, Server};
+use crate::work::{SMALL_COUNT, Work};
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+const TIMES: usize = 5;
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum End {
+    Stopped,
+    Killed,
+}
+
+pub struct Restarts {
+    pub after: End,
+    /// As the reader should know it, for example "with 1000000 blobs".
+    pub with: String,
+    /// Sorted.
+    pub first_answers: Vec<Duration>,
+}
+
+/// Ends and starts `server` a few times. The first answer is a blob's content.
+pub fn measure(
+    launch: &Launch,
+    mut server: Server,
+    after: End,
+    with: &str,
+    numbers: &AtomicU64,
+) -> io::Result<(Server, Restarts)> {
+    let probe = Site::Azure.get("small", SMALL_COUNT);
+    let mut first_answers = Vec::with_capacity(TIMES);
+    for _ in 0..TIMES {
+        match after {
+            End::Stopped => server.stop()?,
+            End::Killed => kill_under_load(server, numbers)?,
+        }
+        server = launch.start(&probe)?;
+        first_answers.push(server.first_answer);
+    }
+    first_answers.sort_unstable();
+    Ok((server, Restarts { after, with: with.to_owned(), first_answers }))
+}
+
+fn kill_under_load(server: Server, numbers: &AtomicU64) -> io::Result<()> {
+    let request = Work::PutSmall.request(&Site::Azure);
+    let period = Duration::from_secs(60);
+    let load = Load { at: server.at, request: &request, numbers, clients: 32, threads: 1, period, limit: u64::MAX };
+    std::thread::scope(|scope| {
+        let writers = scope.spawn(|| load.run());
+        pause(Duration::from_secs(1));
+        server.kill()?;
+        match writers.join().expect("the load thread panicked") {
+            Ok(_) => Err(io::Error::other("the server was killed and its clients saw nothing")),
+            // Their connections were cut, as they should be.
+            Err(_) => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,172 @@
+//! The processes that are measured: started, watched through /proc, paused while another is measured, ended by pid.
+//!
+//! Each is started with a parent-death signal, so that nothing outlives the benchmark, however it ends.
+
+use crate::clock::{now, pause};
+use crate::reply::Reply;
+use crate::request::Request;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long a server may take to answer after its start, and to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to start a server, as often as wanted.
+pub struct Launch {
+    pub name: &'static str,
+    pub at: SocketAddr,
+    pub command: Vec<String>,
+}
+
+pub struct Server {
+    pub name: &'static str,
+    pub at: SocketAddr,
+    /// From starting the process to the end of its first good answer.
+    pub first_answer: Duration,
+    child: Child,
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+impl Launch {
+    pub fn new(name: &'static str, port: u16, command: &[&str]) -> Launch {
+        let command = command.iter().map(|&word| word.to_owned()).collect();
+        Launch { name, at: (Ipv4Addr::LOCALHOST, port).into(), command }
+    }
+
+    /// Starts it and waits until it answers `probe` as it should.
+    pub fn start(&self, probe: &Request) -> io::Result<Server> {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).args(&self.command).stdin(Stdio::null()).stdout(Stdio::null());
+        let began = now();
+        let child = command.spawn()?;
+        let mut server = Server { name: self.name, at: self.at, first_answer: Duration::ZERO, child };
+        loop {
+            let answer = ask(self.at, probe);
+            server.first_answer = now() - began;
+            match answer {
+                Ok(()) => return Ok(server),
+                Err(error) if server.first_answer > PATIENCE => return Err(named(self.name, error)),
+                Err(error) => {
+                    if let Some(status) = server.child.try_wait()? {
+                        return Err(named(self.name, format!("ended at its start ({status}): {error}")));
+                    }
+                    pause(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+}
+
+/// One request on its own connection.
+pub fn ask(at: SocketAddr, request: &Request) -> io::Result<()> {
+    let mut stream = TcpStream::connect(at)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(&request.head)?;
+    stream.write_all(&request.body)?;
+    let (mut reply, mut buffer) = (Reply::new(), vec![0; 64 << 10]);
+    loop {
+        let length = stream.read(&mut buffer)?;
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if reply.take(&buffer[..length], request.status, request.headless_reply)? {
+            return Ok(());
+        }
+    }
+}
+
+impl Server {
+    /// Stops it in the middle of whatever it does. Everything measured is idle then; this makes sure of it.
+    pub fn hold(&self) -> io::Result<()> {
+        self.each_process(|pid| signal(pid, Signal::STOP))
+    }
+
+    pub fn release(&self) -> io::Result<()> {
+        self.each_process(|pid| signal(pid, Signal::CONT))
+    }
+
+    /// Asks it to end and waits for it.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end(Signal::TERM)
+    }
+
+    /// As a power cut would, but for the page cache.
+    pub fn kill(mut self) -> io::Result<()> {
+        self.end(Signal::KILL)
+    }
+
+    /// CPU seconds used so far, with its worker processes.
+    pub fn cpu_seconds(&self) -> io::Result<f64> {
+        const TICKS_PER_SECOND: f64 = 100.0;
+        let mut ticks = 0.0;
+        self.each_process(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+            // The name in parentheses may hold anything; utime and stime are the 12th and 13th field behind it.
+            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
+            Ok(())
+        })?;
+        Ok(ticks / TICKS_PER_SECOND)
+    }
+
+    /// Resident megabytes, with its worker processes.
+    pub fn resident_megabytes(&self) -> io::Result<f64> {
+        let mut kilobytes = 0.0;
+        self.each_process(|pid| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            kilobytes += line.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0);
+            Ok(())
+        })?;
+        Ok(kilobytes * 1024.0 / 1e6)
+    }
+
+    fn each_process(&self, mut act: impl FnMut(u32) -> io::Result<()>) -> io::Result<()> {
+        let pid = self.child.id();
+        act(pid)?;
+        let workers = Path::new("/proc").join(format!("{pid}/task/{pid}/children"));
+        let workers = std::fs::read_to_string(workers).unwrap_or_default();
+        workers.split_whitespace().filter_map(|worker| worker.parse().ok()).try_for_each(act)
+    }
+
+    fn end(&mut self, how: Signal) -> io::Result<()> {
+        self.release()?;
+        signal(self.child.id(), how)?;
+        let asked = now();
+        while self.child.try_wait()?.is_none() {
+            if now() - asked > PATIENCE {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Err(named(self.name, "did not end when asked to"));
+            }
+            pause(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // Only after a failure elsewhere, which is what the user must see.
+            let _ = self.end(Signal::TERM);
+        }
+    }
+}
+
+fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = Pid::from_raw(pid as i32).ok_or_else(|| io::Error::other("no such process"))?;
+    Ok(kill_process(pid, signal)?)
+}
+
+fn named(name: &str, error: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{name}: {error}"))
+}
