@@ -2,7 +2,7 @@
 //! under the test's control. Authorised by an account SAS, so that a request is the same bytes each time.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 

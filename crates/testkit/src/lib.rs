@@ -1,5 +1,6 @@
 //! What the tests share: a checker of histories, seeded chance, a client and the real binary as a process.
 
+pub mod blob_history;
 pub mod chance;
 pub mod client;
 pub mod linear;

@@ -1,0 +1,255 @@
+//! Bad input of every kind against the real binary: it answers properly, or hangs up; it never dies, never grows, and goes on
+//! serving others meanwhile.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::PathBuf;
+
+use lazuli_testkit::chance::{Chance, number, seed};
+use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer};
+use lazuli_testkit::process::Server;
+
+/// No abuse here may make the server hold more than this.
+const RESIDENT_MAX_KIB: u64 = 300 << 10;
+
+struct Fixture {
+    server: Server,
+    directory: PathBuf,
+}
+
+impl Fixture {
+    fn new(name: &str) -> Self {
+        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&directory);
+        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory, &[]).expect("the server starts");
+        let answer = Client::new(server.address).send("PUT", "abuse", "restype=container", &[], &[]).expect("it answers");
+        assert_eq!(answer.status, 201, "{}", answer.code());
+        Self { server, directory }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// After all that, an honest client is served and memory is where it should be.
+    fn still_well(&self) {
+        let mut client = Client::new(self.address());
+        let put = client.send("PUT", "abuse/well", "", &[("x-ms-blob-type", "BlockBlob")], b"still here").expect("it answers");
+        assert_eq!(put.status, 201, "{}", put.code());
+        let got = client.send("GET", "abuse/well", "", &[], &[]).expect("it answers");
+        assert_eq!((got.status, got.body.as_slice()), (200, &b"still here"[..]));
+        let resident = self.server.resident_kib();
+        assert!(resident < RESIDENT_MAX_KIB, "{resident} KiB resident");
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Sends raw bytes, says no more, and gives the status of the answer, if there is one.
+fn raw(address: SocketAddr, bytes: &[u8]) -> Option<(u16, String)> {
+    let mut stream = connect(address).expect("it accepts");
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let (answer, _) = read_answer(&mut BufReader::new(stream), false).ok()?;
+    Some((answer.status, answer.code().to_owned()))
+}
+
+#[test]
+fn broken_requests_get_the_proper_refusal() {
+    let fixture = Fixture::new("broken");
+    let sas = account_sas();
+    let ask = |method: &str, path: &str, query: &str, headers: &str, body: &str| {
+        let head = format!("{method} /{ACCOUNT}/{path}?{query}&{sas} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len());
+        let (status, code) = raw(fixture.address(), head.as_bytes()).expect("a well-formed request is answered");
+        format!("{status} {code}")
+    };
+    let block_blob = "x-ms-blob-type: BlockBlob\r\n";
+    let long = "n".repeat(1025);
+    let table = [
+        ("PUT", "UPPER", "restype=container", "", "", "400 InvalidResourceName"),
+        ("PUT", "ab", "restype=container", "", "", "400 OutOfRangeInput"),
+        ("PUT", "a--b", "restype=container", "", "", "400 InvalidResourceName"),
+        ("PUT", &format!("abuse/{long}"), "", block_blob, "x", "400 OutOfRangeInput"),
+        ("PUT", "abuse/b", "", "x-ms-blob-type: Nonsense\r\n", "x", "400 InvalidHeaderValue"),
+        ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nContent-MD5: AAAA\r\n", "x", "400 InvalidMd5"),
+        ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nContent-MD5: AAAAAAAAAAAAAAAAAAAAAA==\r\n", "x", "400 Md5Mismatch"),
+        ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nx-ms-content-crc64: AAAAAAAAAAA=\r\n", "x", "400 Crc64Mismatch"),
+        ("PUT", "abuse/b", "comp=block&blockid=%21%21", "", "x", "400 InvalidQueryParameterValue"),
+        ("PUT", "abuse/b", "comp=blocklist", "", "<BlockList><Latest>", "400 InvalidXmlDocument"),
+        ("PUT", "abuse/b", "comp=blocklist", "", "<!DOCTYPE x [<!ENTITY a \"b\">]><BlockList>&a;</BlockList>", "400 InvalidXmlDocument"),
+        ("PUT", "abuse/b", "comp=blocklist", "", "<BlockList><Latest>AAAA</Latest></BlockList>", "400 InvalidBlockList"),
+        ("PUT", "abuse/b", "comp=lease", "x-ms-lease-action: acquire\r\nx-ms-lease-duration: 7\r\n", "", "400 InvalidHeaderValue"),
+        ("GET", "abuse", "restype=container&comp=list&maxresults=0", "", "", "400 OutOfRangeQueryParameterValue"),
+        ("GET", "abuse/none", "", "", "", "404 BlobNotFound"),
+        ("GET", "nowhere/none", "", "", "", "404 ContainerNotFound"),
+        ("GET", "abuse/none", "snapshot=yesterday", "", "", "400 InvalidQueryParameterValue"),
+        ("GET", "abuse/%FF%FE", "", "", "", "400 InvalidUri"),
+        ("GET", "abuse/a%00b", "", "", "", "400 InvalidUri"),
+        ("DELETE", "abuse/none", "", "x-ms-delete-snapshots: perhaps\r\n", "", "400 InvalidHeaderValue"),
+    ];
+    for (method, path, query, headers, body, expected) in table {
+        assert_eq!(ask(method, path, query, headers, body), expected, "{method} {path} {query} {headers:?} {body:?}");
+    }
+    fixture.still_well();
+}
+
+#[test]
+fn nobody_gets_in_with_a_bad_credential() {
+    let fixture = Fixture::new("credential");
+    let ask = |query: &str, header: &str| {
+        let head = format!("GET /{ACCOUNT}/abuse?restype=container&comp=list{query} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{header}\r\n");
+        raw(fixture.address(), head.as_bytes()).expect("it is answered").0
+    };
+    let sas = account_sas();
+    assert_eq!(ask(&format!("&{sas}"), ""), 200);
+    let mut chance = Chance::new(seed(7));
+    for _ in 0..200 {
+        let mut bytes = sas.clone().into_bytes();
+        let at = chance.below(bytes.len());
+        bytes[at] = *chance.pick(b"0123456789abcdefghijklmnopqrstuvwxyz%&=-");
+        let mutated = String::from_utf8(bytes).expect("it stays ASCII");
+        if mutated != sas {
+            let status = ask(&format!("&{mutated}"), "");
+            assert!((400..500).contains(&status), "{status} with {mutated}");
+        }
+    }
+    for header in ["Authorization: SharedKey x\r\n", "Authorization: SharedKey devstoreaccount1:AAAA\r\n", "Authorization: Bearer x\r\n", "Authorization: \u{7f}\r\n", ""] {
+        assert!((400..500).contains(&ask("", header)), "{header:?}");
+    }
+    fixture.still_well();
+}
+
+#[test]
+fn random_bytes_and_mutated_requests_do_no_harm() {
+    let fixture = Fixture::new("mutated");
+    let seed = seed(11);
+    println!("LAZULI_SEED={seed}");
+    let mut chance = Chance::new(seed);
+    let sas = account_sas();
+    let seeds: Vec<Vec<u8>> = [
+        format!("PUT /{ACCOUNT}/abuse/m?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nx-ms-meta-a: b\r\nIf-Match: \"0x8D\"\r\nContent-Length: 4\r\n\r\nabcd"),
+        format!("PUT /{ACCOUNT}/abuse/m?comp=blocklist&{sas} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1a\r\n<BlockList></BlockList>    \r\n0\r\n\r\n"),
+        format!("GET /{ACCOUNT}/abuse/m?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-range: bytes=0-3\r\nx-ms-range-get-content-md5: true\r\n\r\n"),
+        format!("GET /{ACCOUNT}/abuse?restype=container&comp=list&prefix=%41&marker=x&delimiter=/&{sas} HTTP/1.1\r\nHost: a\r\n\r\n"),
+        format!("PUT /{ACCOUNT}/abuse?restype=container&comp=acl&{sas} HTTP/1.1\r\nHost: a\r\nContent-Length: 63\r\n\r\n<SignedIdentifiers><SignedIdentifier><Id>a</Id></SignedIdentifi"),
+        format!("PUT /{ACCOUNT}/abuse/m?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nx-ms-structured-body: XSM/1.0; properties=crc64\r\nx-ms-structured-content-length: 5\r\nContent-Length: 20\r\n\r\n\x01abcdefghijklmnopqrs"),
+    ]
+    .into_iter()
+    .map(String::into_bytes)
+    .collect();
+    for _ in 0..number("LAZULI_MUTATIONS", 3_000) {
+        let mut bytes = chance.pick(&seeds).clone();
+        for _ in 0..1 + chance.below(6) {
+            mutate(&mut bytes, &mut chance);
+        }
+        if let Some((status, code)) = raw(fixture.address(), &bytes) {
+            assert_ne!(status, 500, "{code} for {:?}", String::from_utf8_lossy(&bytes));
+        }
+    }
+    fixture.still_well();
+}
+
+fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let at = chance.below(bytes.len().max(1));
+    match chance.below(5) {
+        0 => bytes[at] = chance.draw() as u8,
+        1 => drop(bytes.drain(at..(at + 1 + chance.below(8)).min(bytes.len()))),
+        2 => bytes.insert(at, *chance.pick(b"\0\r\n%&=:/'\"<>+ \xff")),
+        3 => bytes.truncate(at),
+        _ => bytes.extend_from_within(at..(at + chance.below(64)).min(bytes.len())),
+    }
+    if bytes.is_empty() {
+        bytes.push(b'G');
+    }
+}
+
+#[test]
+fn giant_heads_are_refused_within_bounds() {
+    let fixture = Fixture::new("giant");
+    let sas = account_sas();
+    let name = format!("GET /{ACCOUNT}/abuse/{}?{sas} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(1 << 20));
+    let header = format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-meta-a: {}\r\n\r\n", "x".repeat(1 << 20));
+    let many = format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\n{}\r\n", "x-ms-meta-a: b\r\n".repeat(10_000));
+    for request in [name, header, many] {
+        if let Some((status, code)) = raw(fixture.address(), request.as_bytes()) {
+            assert!((400..500).contains(&status), "{status} {code}");
+        }
+    }
+    let deep = format!("{}{}", "<BlockList>".repeat(100_000), "</BlockList>".repeat(100_000));
+    let answer = Client::new(fixture.address()).send("PUT", "abuse/deep", "comp=blocklist", &[], deep.as_bytes()).expect("it answers");
+    assert_eq!(answer.status, 400, "{}", answer.code());
+    fixture.still_well();
+}
+
+/// A body that stops, and one that was announced and never came: nothing is stored, nothing is kept.
+#[test]
+fn abandoned_bodies_leave_no_trace() {
+    let fixture = Fixture::new("abandoned");
+    let sas = account_sas();
+    for (said, sent) in [(1_000usize, 10usize), (100_000, 50_000), (8 << 20, 6 << 20)] {
+        for _ in 0..20 {
+            let mut stream = connect(fixture.address()).expect("it accepts");
+            let head = format!("PUT /{ACCOUNT}/abuse/half?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: {said}\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(&vec![b'x'; sent]);
+            drop(stream);
+        }
+    }
+    let answer = Client::new(fixture.address()).send("GET", "abuse/half", "", &[], &[]).expect("it answers");
+    assert_eq!((answer.status, answer.code()), (404, "BlobNotFound"));
+    fixture.still_well();
+}
+
+/// Connections that say nothing, or a little, cost little and keep nobody else out.
+#[test]
+fn ten_thousand_idle_connections() {
+    let fixture = Fixture::new("idle");
+    let wanted = number("LAZULI_CONNECTIONS", 10_000) as usize;
+    raise_file_limit(wanted as u64 + 500);
+    let mut idle: Vec<TcpStream> = Vec::with_capacity(wanted);
+    for at in 0..wanted {
+        let mut stream = connect(fixture.address()).unwrap_or_else(|error| panic!("connection {at}: {error}"));
+        if at % 2 == 0 {
+            stream.write_all(b"GET /devstoreaccount1/abuse?comp=li").expect("it takes a few bytes");
+        }
+        idle.push(stream);
+    }
+    fixture.still_well();
+    drop(idle);
+    fixture.still_well();
+}
+
+fn raise_file_limit(to: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: Some(to), maximum: limit.maximum.map(|maximum| maximum.max(to)) };
+    setrlimit(Resource::Nofile, wanted).expect("room for the test's own connections");
+}
+
+/// An answer that nobody reads does not pile up in memory.
+#[test]
+fn slow_readers_do_not_grow_the_server() {
+    let fixture = Fixture::new("slow");
+    let mut client = Client::new(fixture.address());
+    let big = vec![b'z'; 32 << 20];
+    let put = client.send("PUT", "abuse/big", "", &[("x-ms-blob-type", "BlockBlob")], &big).expect("it answers");
+    assert_eq!(put.status, 201, "{}", put.code());
+    let sas = account_sas();
+    let readers: Vec<TcpStream> = (0..50)
+        .map(|_| {
+            let mut stream = connect(fixture.address()).expect("it accepts");
+            let head = format!("GET /{ACCOUNT}/abuse/big?{sas} HTTP/1.1\r\nHost: a\r\n\r\n");
+            stream.write_all(head.as_bytes()).expect("it takes the request");
+            let mut first = [0; 12];
+            stream.read_exact(&mut first).expect("it begins to answer");
+            assert_eq!(&first, b"HTTP/1.1 200");
+            stream
+        })
+        .collect();
+    fixture.still_well();
+    drop(readers);
+}
