@@ -7,7 +7,7 @@ use crate::report::{self, Findings};
 use crate::request::Site;
 use crate::restart::{self, End};
 use crate::server::{Launch, Server};
-use crate::work::{SMALL, Work, fill, prepare};
+use crate::work::{SMALL, SMALL_COUNT, Work, fill, prepare};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -153,7 +153,10 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
                 let request = Site::Azure.list(container, page);
                 Side::Served { who, by: &server, request, numbers: &numbers }
             };
-            let sides = vec![side("of 1 k blobs", "small"), side("of all blobs", "filled")];
+            let mut sides = vec![side("of all blobs", "filled")];
+            if page <= SMALL_COUNT {
+                sides.push(side("of 1 k blobs", "small"));
+            }
             let contest = Contest { title, clients: 1, sides };
             findings.measures.extend(contest.run(&[&server], &scratch.0, options.pace)?);
         }

@@ -65,7 +65,7 @@ impl Site {
         request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
     }
 
-    pub fn list(&self, container: &str, page: u32) -> Request {
+    pub fn list(&self, container: &str, page: u64) -> Request {
         let query = format!("restype=container&comp=list&maxresults={page}&{}", sas());
         request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
     }
