@@ -7,7 +7,9 @@
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
 mod directory;
+mod hot;
 mod keys;
+mod look;
 mod metrics;
 mod room;
 mod writer;
@@ -17,13 +19,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 
-use crate::txn::attempt_with;
 use crate::{BoxFuture, Clock, Engine, Fault, Job, Partition, Stamp, Txn, Verdict};
 
 pub use directory::{DataDirectory, OpenError};
 pub use metrics::Metrics;
 pub use room::{Probe, Room};
 
+use hot::Hot;
 use keys::Keys;
 use writer::{Message, Writer};
 
@@ -31,13 +33,15 @@ pub struct Options {
     pub clock: Clock,
     /// A ceiling, filled as blocks are read: an idle engine holds almost nothing.
     pub cache_bytes: u64,
+    /// A ceiling, too, for hot entries, which are kept above the store's own cache.
+    pub hot_bytes: u64,
     /// How much room the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { clock: Clock::system(), cache_bytes: 128 << 20, probe: Probe::file_system() }
+        Self { clock: Clock::system(), cache_bytes: 128 << 20, hot_bytes: 64 << 20, probe: Probe::file_system() }
     }
 }
 
@@ -54,6 +58,7 @@ pub(crate) struct Shared {
     probe: Probe,
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
+    hot: Hot,
     metrics: metrics::Meters,
 }
 
@@ -72,6 +77,7 @@ impl Embedded {
             cache_bytes: options.cache_bytes,
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
+            hot: Hot::new(options.hot_bytes),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
@@ -121,7 +127,7 @@ impl Engine for Embedded {
     ) -> BoxFuture<'a, Result<(), Fault>> {
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
-            Some(keys) => attempt_with(look, &mut keys.snapshot(), self.shared.clock.now()).map(drop),
+            Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),
             None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
         };
         Box::pin(ready(seen))

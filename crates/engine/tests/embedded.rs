@@ -295,3 +295,129 @@ async fn looks_never_wait_for_the_writer() {
     release.send(()).expect("the writer waits");
     assert_eq!(slow.await, Ok(Ok(())));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_look_is_of_one_state_though_half_of_it_is_hot() {
+    let scratch = Scratch::new("half-hot");
+    let engine = open(&scratch);
+    // The pair changes together; the cold ones make looks need a snapshot before, between or after.
+    let pair = [key(b"left"), key(b"right")];
+    let stop = Arc::new(AtomicU64::new(0));
+    let mut readers = Vec::new();
+    for reader in 0..3_u64 {
+        let (engine, pair, stop) = (engine.clone(), pair.clone(), stop.clone());
+        readers.push(tokio::spawn(async move {
+            let mut looks = 0_u64;
+            while stop.load(Ordering::Relaxed) == 0 {
+                let cold = key(&[&reader.to_be_bytes()[..], &looks.to_be_bytes()].concat());
+                let seen = engine.read(|txn| {
+                    if looks % 4 == 1 {
+                        txn.get(&cold)?;
+                    }
+                    let left = txn.get(&pair[0])?;
+                    if looks % 4 == 2 {
+                        txn.get(&cold)?;
+                    }
+                    let right = txn.get(&pair[1])?;
+                    if looks % 4 == 3 {
+                        let found = txn.scan(&pair[0], &pair[1].successor(), 9)?;
+                        assert!(found.iter().all(|(_, value)| Some(value) == left.as_ref()));
+                    }
+                    Ok::<_, Stop<()>>((left, right))
+                });
+                let (left, right) = seen.await.expect("no fault").expect("no refusal");
+                assert_eq!(left, right, "look {looks} of reader {reader}");
+                looks += 1;
+                tokio::task::yield_now().await;
+            }
+            looks
+        }));
+    }
+    for n in 0..3_000_u64 {
+        let pair = pair.clone();
+        let written = engine.transact(Partition::new(SPACE, "pair"), move |txn| {
+            assert_eq!(txn.get(&pair[0])?, txn.get(&pair[1])?);
+            pair.iter().for_each(|key| txn.put(key.clone(), n.to_be_bytes().to_vec()));
+            Ok::<_, Stop<()>>(())
+        });
+        assert_eq!(written.await, Ok(Ok(())));
+    }
+    stop.store(1, Ordering::Relaxed);
+    for reader in readers {
+        assert!(reader.await.expect("no reader saw a half") > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_clean_stop_leaves_everything_in_tables() {
+    let scratch = Scratch::new("tables");
+    for round in 0..3_u8 {
+        let engine = open(&scratch);
+        for n in 0..round {
+            assert_eq!(get(&engine, &[n]).await, Ok(Some(noise(6 << 20, [n, round - 1]))), "round {round}");
+        }
+        for n in 0..=round {
+            put(&engine, &[n], noise(6 << 20, [n, round])).await.expect("there is room");
+        }
+        drop(engine);
+        let journals = fs::read_dir(scratch.0.join("keys")).expect("lists").map(|entry| entry.expect("an entry"));
+        let journals: Vec<_> =
+            journals.filter(|entry| entry.path().extension().is_some_and(|it| it == "jnl")).collect();
+        assert_eq!(journals.len(), 1);
+        assert_eq!(journals[0].metadata().expect("a file").len(), 0);
+    }
+}
+
+const CHILD: &str = "LAZULI_ENGINE_TEST_CHILD";
+
+/// Not a test of its own: the process that `nothing_acknowledged_is_lost_to_kill_9` starts, and kills.
+#[tokio::test]
+async fn child_that_writes_until_it_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let engine = open(PathBuf::from(path));
+    let begin = get(&engine, b"last").await.expect("no fault").map_or(0, |bytes| number(&bytes) + 1);
+    for n in begin.. {
+        let pair = [key(b"last"), key(&n.to_be_bytes())];
+        let written = engine.transact(Partition::new(SPACE, "pair"), move |txn| {
+            pair.iter().for_each(|key| txn.put(key.clone(), n.to_be_bytes().to_vec()));
+            Ok::<_, Stop<()>>(())
+        });
+        written.await.expect("no fault").expect("no refusal");
+        println!("acknowledged {n} .");
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_to_kill_9() {
+    use std::io::{BufRead, BufReader};
+    let scratch = Scratch::new("kill");
+    for kill in 1..=3_u64 {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"])
+            .env(CHILD, &scratch.0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a child");
+        let mut acknowledged = None;
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        for n in lines.filter_map(|line| line.strip_prefix("acknowledged ")?.strip_suffix(" .")?.parse::<u64>().ok()) {
+            acknowledged = Some(n);
+            if n >= kill * 300 {
+                child.kill().expect("it can be killed");
+            }
+        }
+        child.wait().expect("it ends");
+        let acknowledged = acknowledged.expect("it wrote something");
+        let engine = open(&scratch);
+        let last = get(&engine, b"last").await.expect("no fault").expect("there is a last one");
+        assert!(number(&last) >= acknowledged);
+        for n in 0..=number(&last) {
+            assert_eq!(get(&engine, &n.to_be_bytes()).await, Ok(Some(n.to_be_bytes().to_vec().into())), "{n}");
+        }
+        assert_eq!(get(&engine, &(number(&last) + 1).to_be_bytes()).await, Ok(None), "half a transaction");
+    }
+}

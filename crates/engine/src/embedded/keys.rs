@@ -3,8 +3,11 @@
 //! The mark is the latest time the clock had told when a batch was committed. It is written in each batch, so it also
 //! says, after a failure, whether that batch was applied. Its key is shorter than any of ours and sorts before them all.
 
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
@@ -19,6 +22,8 @@ pub(super) const VALUE_MAX: usize = u32::MAX as usize;
 pub(super) struct Keys {
     database: Database,
     keyspace: Keyspace,
+    /// The state that looks see: ours to move, so that it moves together with the hot entries.
+    published: RwLock<Arc<Snapshot>>,
 }
 
 /// How busy the store is with its tables.
@@ -40,7 +45,8 @@ impl Keys {
         // One worker thread and the default memtable of 64 MiB measured best on two cores.
         let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
         let keyspace = database.keyspace("keys", KeyspaceCreateOptions::default)?;
-        Ok(Self { database, keyspace })
+        let published = RwLock::new(Arc::new(database.snapshot()));
+        Ok(Self { database, keyspace, published })
     }
 
     pub fn mark(&self) -> fjall::Result<Stamp> {
@@ -49,12 +55,8 @@ impl Keys {
         Ok(Stamp(ticks.unwrap_or(0)))
     }
 
-    /// Writes all or nothing; when it returns `Ok`, all is on disk and visible.
-    pub fn commit(
-        &self,
-        writes: impl ExactSizeIterator<Item = (Key, Option<Bytes>)>,
-        mark: Stamp,
-    ) -> fjall::Result<()> {
+    /// Writes all or nothing; when it returns `Ok`, all is on disk, and `publish` may show it.
+    pub fn commit(&self, writes: &BTreeMap<Key, Option<Bytes>>, mark: Stamp) -> fjall::Result<()> {
         let batch = fjall::OwnedWriteBatch::with_capacity(self.database.clone(), writes.len() + 1);
         let mut batch = batch.durability(Some(PersistMode::SyncData));
         for (key, value) in writes {
@@ -66,6 +68,10 @@ impl Keys {
         }
         batch.insert(&self.keyspace, MARK, mark.0.to_be_bytes());
         batch.commit()
+    }
+
+    pub fn publish(&self) {
+        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.database.snapshot());
     }
 
     /// Fails once the store has given up, as it does for good when a write or its background work fails.
@@ -92,14 +98,40 @@ impl Keys {
         self.keyspace.rotate_memtable()
     }
 
-    pub fn snapshot(&self) -> Snapshotted<'_> {
-        Snapshotted { snapshot: self.database.snapshot(), keyspace: &self.keyspace }
+    /// True if the journal holds nothing that the tables do not.
+    pub fn is_all_in_tables(&self) -> bool {
+        self.keyspace.tree.sealed_memtable_count() == 0 && self.keyspace.tree.active_memtable().is_empty()
     }
+
+    pub fn snapshot(&self) -> Snapshotted<'_> {
+        let snapshot = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Snapshotted { snapshot, keyspace: &self.keyspace }
+    }
+}
+
+/// Empties the journal of a closed store whose entries are all in tables. The store itself never does so before the
+/// journal has grown to 64 MB, and reads all of it at each start. The file stays: without one, the store would begin to
+/// count its sequence numbers anew, below those of its tables.
+pub(super) fn empty_journal(path: &Path) -> io::Result<()> {
+    let mut journals = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jnl") {
+            journals.push(path);
+        }
+    }
+    // With more than one, the store had not finished with the older ones.
+    if let [journal] = &journals[..] {
+        let file = File::options().write(true).open(journal)?;
+        file.set_len(0)?;
+        file.sync_all()?;
+    }
+    Ok(())
 }
 
 /// The last durable state, or an earlier one.
 pub(super) struct Snapshotted<'a> {
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     keyspace: &'a Keyspace,
 }
 

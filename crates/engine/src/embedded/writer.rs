@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::Shared;
+use super::hot::Hot;
 use super::keys::{self, Backlog, Keys, Snapshotted};
 use super::metrics::{add, raise, set};
 use super::room::Allowance;
@@ -21,6 +22,8 @@ const BATCH_TRANSACTIONS: usize = 2048;
 const BATCH_BYTES: u64 = 4 << 20;
 /// What an entry costs on disk beside its bytes, roughly.
 const ENTRY_BYTES: u64 = 64;
+/// Below this, replaying the journal is faster than writing a table.
+const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
 /// How often to try to reopen a store that failed, when nobody asks it anything.
@@ -60,8 +63,7 @@ impl Writer {
         while let Ok(Message::Run(job)) = self.queue.try_recv() {
             self.settle(job, Err(Fault::Unavailable("the engine has stopped".into())));
         }
-        // Closed here, so that `close` has waited for it.
-        *self.shared.keys.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.close();
     }
 
     /// The next decision, or `None` at the end.
@@ -109,8 +111,8 @@ impl Writer {
         }
         let mark = shared.clock.high();
         let watch = Stopwatch::start();
-        let committed = keys.commit(std::mem::take(&mut batch.writes).into_iter(), mark);
-        let Err(error) = committed else {
+        let Err(error) = keys.commit(&batch.writes, mark) else {
+            shared.hot.publish(batch.writes.iter(), || keys.publish());
             self.measure(batch, keys, watch.nanos());
             return Ok(());
         };
@@ -156,7 +158,8 @@ impl Writer {
         allowance: &mut Allowance,
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
-        let writes = match attempt(job, &mut Pending { base, over: &batch.writes }, stamp)? {
+        let hot = &self.shared.hot;
+        let writes = match attempt(job, &mut Pending { base, hot, over: &batch.writes }, stamp)? {
             Ran::Committed(writes) => writes,
             Ran::Refused => return Ok(()),
             Ran::Missed => unreachable!("a whole view misses nothing"),
@@ -242,11 +245,28 @@ impl Writer {
         waited
     }
 
+    /// Leaves little to replay for the next start. If that fails, it only takes longer.
+    fn close(&self) {
+        let guard = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let flushed = guard.as_ref().is_some_and(|keys| {
+            keys.buffered_bytes() > CLOSE_FLUSH_BYTES
+                && keys.begin_flush().is_ok()
+                && self.wait(keys, |backlog| backlog.sealed_memtables == 0).is_ok()
+                && keys.is_all_in_tables()
+        });
+        drop(guard);
+        let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
+        self.shared.hot.forget(|| *slot = None);
+        if flushed && let Err(error) = keys::empty_journal(&self.shared.directory.keys()) {
+            tracing::warn!(%error, "the journal was not emptied; the next start will replay it");
+        }
+    }
+
     /// Closes the store and opens it again, from what is on disk. Looks wait for it.
     fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
-        *slot = None;
+        self.shared.hot.forget(|| *slot = None);
         let opened = Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes);
         let (keys, mark) = opened.and_then(|keys| keys.mark().map(|mark| (keys, mark))).map_err(|error| {
             tracing::error!(%error, "the store could not be reopened; trying again with the next write");
@@ -294,15 +314,22 @@ fn size(writes: &Writes) -> Result<u64, Fault> {
 /// The durable state with the batch so far on top.
 struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
+    hot: &'a Hot,
     over: &'a Writes,
 }
 
 impl View for Pending<'_, '_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
-        match self.over.get(key) {
-            Some(written) => Ok(written.clone()),
-            None => self.base.get(key),
+        if let Some(written) = self.over.get(key) {
+            return Ok(written.clone());
         }
+        // Only the writer publishes, and it is here: what is hot is what the base has.
+        if let Some(known) = self.hot.get(key) {
+            return Ok(known);
+        }
+        let value = self.base.get(key)?;
+        self.hot.learn(key, &value, self.hot.sequence());
+        Ok(value)
     }
 
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {

@@ -1,0 +1,88 @@
+//! A look at one durable state: from the hot entries as far as they go, from a snapshot beyond.
+//!
+//! Held true: whatever comes from where, all of it is of one state. Hot entries are taken on trust that the sequence will
+//! not have moved; this is settled when a snapshot is first needed, or at the end. If it has moved, the look runs again,
+//! on a snapshot alone, which cannot fail.
+
+use bytes::Bytes;
+
+use super::hot::Hot;
+use super::keys::{Keys, Snapshotted};
+use crate::txn::{Ran, attempt_with};
+use crate::{Fault, Halt, Key, Stamp, Txn, Verdict, View};
+
+pub(super) fn look(
+    keys: &Keys,
+    hot: &Hot,
+    now: Stamp,
+    look: &mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+) -> Result<(), Fault> {
+    let mut view = Looking::new(keys, hot);
+    let seen = attempt_with(look, &mut view, now);
+    if matches!(seen, Ok(Ran::Missed)) || !view.is_of_one_state() {
+        return attempt_with(look, &mut keys.snapshot(), now).map(drop);
+    }
+    seen.map(drop)
+}
+
+struct Looking<'a> {
+    keys: &'a Keys,
+    hot: &'a Hot,
+    sequence: u64,
+    trusting: bool,
+    snapshot: Option<Snapshotted<'a>>,
+}
+
+impl<'a> Looking<'a> {
+    fn new(keys: &'a Keys, hot: &'a Hot) -> Self {
+        Self { keys, hot, sequence: hot.sequence(), trusting: false, snapshot: None }
+    }
+
+    fn has_moved(&self) -> bool {
+        self.sequence % 2 == 1 || self.hot.sequence() != self.sequence
+    }
+
+    /// With a snapshot, trust was settled when it was taken.
+    fn is_of_one_state(&self) -> bool {
+        self.snapshot.is_some() || !self.trusting || !self.has_moved()
+    }
+
+    fn known(&mut self, key: &Key) -> Option<Option<Bytes>> {
+        if self.sequence % 2 == 1 {
+            return None;
+        }
+        let known = self.hot.get(key)?;
+        if self.snapshot.is_none() {
+            self.trusting = true;
+        } else if self.has_moved() {
+            return None; // it may be newer than the snapshot
+        }
+        Some(known)
+    }
+
+    fn snapshot(&mut self) -> Result<&mut Snapshotted<'a>, Halt> {
+        if self.snapshot.is_none() {
+            let snapshot = self.keys.snapshot();
+            if self.trusting && self.has_moved() {
+                return Err(Halt::Miss);
+            }
+            self.snapshot = Some(snapshot);
+        }
+        self.snapshot.as_mut().ok_or(Halt::Miss)
+    }
+}
+
+impl View for Looking<'_> {
+    fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if let Some(known) = self.known(key) {
+            return Ok(known);
+        }
+        let value = self.snapshot()?.get(key)?;
+        self.hot.learn(key, &value, self.sequence);
+        Ok(value)
+    }
+
+    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
+        self.snapshot()?.scan(from, to, limit)
+    }
+}
