@@ -8,8 +8,15 @@ pub mod listing;
 pub mod upload;
 
 mod blob;
+mod claims;
 mod container;
+mod keys;
+mod manifest;
+mod readers;
+mod records;
 mod service;
+mod sweep;
+mod transact;
 
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
@@ -17,8 +24,9 @@ pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
 
+use lazuli_engine::Engine;
+pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
-use lazuli_engine::{Engine, Fault};
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -64,15 +72,17 @@ impl BlobAt {
 /// The one door to everything stored.
 #[derive(Clone)]
 pub struct Store {
-    #[allow(dead_code)]
     engine: Arc<dyn Engine>,
-    #[allow(dead_code)]
     content: Arc<dyn Content>,
+    readers: Arc<readers::Readers>,
+    sweep: Arc<sweep::Sweep>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
-        Self { engine, content }
+        let sweep = Arc::new(sweep::Sweep::new());
+        let readers = Arc::new(readers::Readers::new(sweep.clone()));
+        Self { engine, content, readers, sweep }
     }
 
     /// The engine's clock; the only one there is.

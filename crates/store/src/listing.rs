@@ -1,8 +1,10 @@
 //! Pages of containers and of blobs. A page costs what is on it, never what is stored.
+//!
+//! A marker is the position of the first thing that is not on the page: opaque to the client, and safe whatever comes back.
 
 use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
-use lazuli_model::{BlobName, ContainerName, Timestamp};
+use lazuli_model::{BlobName, ContainerName, Refusal, Timestamp};
 
 #[derive(Clone, Debug, Default)]
 pub struct ListContainers {
@@ -68,4 +70,55 @@ pub enum Entry {
 pub struct BlobPage {
     pub entries: Vec<Entry>,
     pub next: Option<String>,
+}
+
+/// Markers begin with this, so that a later form can be told from it.
+const MARKER_VERSION: &str = "1!";
+
+/// Longer than any position that we could have given out.
+const MARKER_MAX: usize = 16 << 10;
+
+pub(crate) fn encode_marker(position: &[u8]) -> String {
+    let mut marker = String::with_capacity(MARKER_VERSION.len() + position.len() * 2);
+    marker.push_str(MARKER_VERSION);
+    for byte in position {
+        marker.push(char::from(HEX[usize::from(byte >> 4)]));
+        marker.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    marker
+}
+
+/// Any bytes are a position: the worst that a made-up marker can do is to begin somewhere else.
+pub(crate) fn decode_marker(marker: &str) -> Result<Vec<u8>, Refusal> {
+    let hex = marker.strip_prefix(MARKER_VERSION).filter(|hex| hex.len() <= MARKER_MAX && hex.len().is_multiple_of(2));
+    let bytes =
+        hex.and_then(|hex| hex.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect());
+    bytes.ok_or_else(|| Refusal::InvalidQueryParameterValue {
+        name: "marker".into(),
+        value: marker.chars().take(256).collect(),
+        reason: "The marker is not one that a listing returned as NextMarker.".into(),
+    })
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn digit(character: u8) -> Option<u8> {
+    HEX.iter().position(|digit| *digit == character).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_come_back_and_garbage_is_refused() {
+        for position in [&b""[..], b"a", b"a\0\xff", "ü/\u{10ffff}".as_bytes()] {
+            assert_eq!(decode_marker(&encode_marker(position)).unwrap(), position);
+        }
+        let long = format!("1!{}", "00".repeat(MARKER_MAX));
+        for garbage in ["", "1", "1!0", "1!zz", "1!0G", "2!00", "blob.txt", "1!\u{fffd}", "ü", "1!üü", &long] {
+            let refused = decode_marker(garbage);
+            assert!(matches!(refused, Err(Refusal::InvalidQueryParameterValue { .. })), "{garbage}: {refused:?}");
+        }
+    }
 }

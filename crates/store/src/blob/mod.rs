@@ -1,89 +1,54 @@
 //! Operations on blobs: one file each.
 
-use bytes::Bytes;
-use lazuli_model::blob::*;
-use lazuli_model::{BlockId, Tags, Timestamp, lease};
+mod block_list;
+mod blocks;
+mod delete_blob;
+mod get_blob;
+mod lease_blob;
+mod properties;
+mod put_blob;
+mod put_block;
+mod put_block_list;
+mod reader;
+mod snapshot_blob;
+mod tags;
 
-use crate::{BlobAt, Failure, Received, Store};
+pub use block_list::BlockLists;
+pub use reader::Reader;
 
-/// A blob opened for reading: its record, and its bytes by range. Holding it keeps the bytes from being given back.
-pub struct Reader {
-    pub blob: Blob,
-}
+use lazuli_engine::Txn;
+use lazuli_model::blob::Blob;
+use lazuli_model::{Refusal, Timestamp};
 
-impl Reader {
-    /// Prepares to stream `from..to`; then call `next` until it gives `None`.
-    pub fn seek(&mut self, _from: u64, _to: u64) {
-        todo!()
-    }
-
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        todo!()
-    }
-}
-
-/// What Get Block List answers.
-#[derive(Clone, Debug)]
-pub struct BlockLists {
-    /// `None` when only uncommitted blocks exist under the name.
-    pub blob: Option<Blob>,
-    pub committed: Vec<(BlockId, u64)>,
-    pub uncommitted: Vec<(BlockId, u64)>,
-}
+use crate::keys::BlobKeys;
+use crate::records::encode;
+use crate::transact::{Decided, container_id, get, now};
+use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    pub async fn put_blob(&self, _at: &BlobAt, _put: PutBlob, _content: Received) -> Result<Blob, Failure> {
-        todo!()
+    /// The keys of the blob at `at`, in the container that exists right now. For what comes right before a transaction:
+    /// if the container goes in between, the transaction lands in a dead space, seen by nobody.
+    async fn blob_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
+        self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await
     }
 
-    pub async fn put_block(&self, _at: &BlobAt, _put: PutBlock, _content: Received) -> Result<(), Failure> {
-        todo!()
+    /// A change of the base blob's record alone: what `decide` makes of it is written in its place.
+    async fn change_blob<T: Send + 'static>(
+        &self,
+        at: &BlobAt,
+        decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
+    ) -> Result<(Blob, T), Failure> {
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let current = base(txn, &keys)?;
+            let (blob, answer) = decide(current.as_ref(), now(txn))?;
+            txn.put(keys.base(), encode(&blob));
+            Ok((blob, answer))
+        })
+        .await
     }
+}
 
-    pub async fn put_block_list(&self, _at: &BlobAt, _put: PutBlockList) -> Result<Blob, Failure> {
-        todo!()
-    }
-
-    pub async fn block_list(&self, _at: &BlobAt, _get: GetBlockList) -> Result<BlockLists, Failure> {
-        todo!()
-    }
-
-    /// For Get Blob Properties and Metadata.
-    pub async fn blob(&self, _at: &BlobAt, _read: ReadBlob) -> Result<Blob, Failure> {
-        todo!()
-    }
-
-    /// For Get Blob.
-    pub async fn open_blob(&self, _at: &BlobAt, _read: ReadBlob) -> Result<Reader, Failure> {
-        todo!()
-    }
-
-    pub async fn set_blob_properties(&self, _at: &BlobAt, _set: SetBlobProperties) -> Result<Blob, Failure> {
-        todo!()
-    }
-
-    pub async fn set_blob_metadata(&self, _at: &BlobAt, _set: SetBlobMetadata) -> Result<Blob, Failure> {
-        todo!()
-    }
-
-    pub async fn delete_blob(&self, _at: &BlobAt, _delete: DeleteBlob) -> Result<(), Failure> {
-        todo!()
-    }
-
-    /// The snapshot's time, and the base blob it was taken of.
-    pub async fn snapshot_blob(&self, _at: &BlobAt, _snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
-        todo!()
-    }
-
-    pub async fn lease_blob(&self, _at: &BlobAt, _lease: LeaseBlob) -> Result<(Blob, lease::Outcome), Failure> {
-        todo!()
-    }
-
-    pub async fn blob_tags(&self, _at: &BlobAt, _get: GetBlobTags) -> Result<Tags, Failure> {
-        todo!()
-    }
-
-    pub async fn set_blob_tags(&self, _at: &BlobAt, _set: SetBlobTags) -> Result<(), Failure> {
-        todo!()
-    }
+fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
+    get(txn, &keys.base())
 }

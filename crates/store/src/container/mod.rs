@@ -1,37 +1,22 @@
 //! Operations on containers: one file each.
 
-use lazuli_model::container::*;
-use lazuli_model::lease;
+mod change;
+mod create_container;
+mod delete_container;
+mod get_container;
+mod list_blobs;
 
-use crate::{BlobPage, ContainerAt, Failure, ListBlobs, Store};
+use lazuli_engine::{Partition, Txn};
+use lazuli_model::container::Container;
 
-impl Store {
-    pub async fn create_container(&self, _at: &ContainerAt, _create: CreateContainer) -> Result<Container, Failure> {
-        todo!()
-    }
+use crate::ContainerAt;
+use crate::keys;
+use crate::transact::{Decided, get};
 
-    /// For Get Container Properties, Metadata and ACL.
-    pub async fn container(&self, _at: &ContainerAt, _read: ReadContainer) -> Result<Container, Failure> {
-        todo!()
-    }
+fn stored(txn: &mut Txn<'_>, at: &ContainerAt) -> Decided<Option<Container>> {
+    get(txn, &keys::container(at.account.as_str(), at.container.as_str()))
+}
 
-    pub async fn set_container_metadata(&self, _at: &ContainerAt, _set: SetContainerMetadata) -> Result<Container, Failure> {
-        todo!()
-    }
-
-    pub async fn set_container_acl(&self, _at: &ContainerAt, _set: SetContainerAcl) -> Result<Container, Failure> {
-        todo!()
-    }
-
-    pub async fn delete_container(&self, _at: &ContainerAt, _delete: DeleteContainer) -> Result<(), Failure> {
-        todo!()
-    }
-
-    pub async fn lease_container(&self, _at: &ContainerAt, _lease: LeaseContainer) -> Result<(Container, lease::Outcome), Failure> {
-        todo!()
-    }
-
-    pub async fn list_blobs(&self, _at: &ContainerAt, _list: ListBlobs) -> Result<BlobPage, Failure> {
-        todo!()
-    }
+fn partition(at: &ContainerAt) -> Partition {
+    Partition::new(keys::ROOT, keys::container_row(at))
 }

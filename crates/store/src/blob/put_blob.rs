@@ -1,0 +1,48 @@
+//! Put Blob: new content under a name, in place of all that was there but the snapshots and the lease.
+
+use lazuli_engine::Txn;
+use lazuli_model::blob::{Blob, PutBlob};
+
+use super::base;
+use crate::claims::{Trash, claim_staged, release};
+use crate::keys::BlobKeys;
+use crate::manifest::Manifest;
+use crate::records::{Garbage, Kept, Pending, encode};
+use crate::transact::{Decided, get, now};
+use crate::{BlobAt, Failure, Received, Store};
+
+impl Store {
+    pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Blob, Failure> {
+        let keys = self.blob_keys(at).await?;
+        let manifest = Manifest::of_body(&content.body, content.length);
+        let ((place, _), md5) = (content.body.place(), content.md5);
+        let partition = keys.partition();
+        let hinted = keys.clone();
+        let (blob, trash) = self
+            .transact_staged(partition, content.body.into_staged(), move |txn| {
+                let old = base(txn, &keys)?;
+                let new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
+                manifest.write(txn, &keys, &new.content);
+                claim_staged(txn, &keys, place.runs());
+                txn.put(keys.base(), encode(&new));
+                let mut trash = Trash::default();
+                if let Some(old) = old {
+                    release(txn, &keys, &old.content, Kept::Nothing, &mut trash)?;
+                }
+                drop_pending(txn, &keys, &mut trash)?;
+                Ok((new, trash.write(txn, &keys)))
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok(blob)
+    }
+}
+
+/// Forgets all uncommitted blocks.
+pub(super) fn drop_pending(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+    if let Some(pending) = get::<Pending>(txn, &keys.pending())? {
+        txn.delete(keys.pending());
+        trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: Kept::Nothing });
+    }
+    Ok(())
+}

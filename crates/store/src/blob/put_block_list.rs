@@ -1,0 +1,176 @@
+//! Put Block List: the atomic commit of blocks, up to 50,000 of them.
+//!
+//! The blocks are read and the new manifest is made before the transaction, which then only makes sure that nothing
+//! has changed since (the content's id and the pending record, which every Put Block touches), and writes the chunks.
+//! Under a name where others keep putting blocks that may never hold; after a few attempts the transaction reads for itself.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::Txn;
+use lazuli_model::blob::{Blob, PutBlockList, Search};
+use lazuli_model::{BlockId, Refusal};
+
+use super::base;
+use super::blocks::{Found, all_committed, all_uncommitted};
+use crate::claims::{Trash, is_shared, raise, release};
+use crate::keys::BlobKeys;
+use crate::manifest::Manifest;
+use crate::records::{Entry, Garbage, Kept, Pending, Run, Start, encode};
+use crate::transact::{Decided, container_id, get, now};
+use crate::{BlobAt, Failure, Store};
+
+const ATTEMPTS: usize = 4;
+
+impl Store {
+    pub async fn put_block_list(&self, at: &BlobAt, put: PutBlockList) -> Result<Blob, Failure> {
+        let put = Arc::new(put);
+        for _ in 0..ATTEMPTS {
+            let (keys, seen) = self.lists_before(at, &put).await?;
+            let uncommitted = self.uncommitted(&keys, seen.pending.as_ref()).await?;
+            let consulted = seen.blob.as_ref().filter(|_| consults_committed(&put, &uncommitted));
+            let Some(committed) = self.committed(&keys, consulted).await? else {
+                continue;
+            };
+            // A block that is missing may have been missed: refuse only when what was read was all there was.
+            let plan = Plan::new(&put, &uncommitted, &committed).map(Arc::new);
+            if let Some(blob) = self.commit_blocks(keys, put.clone(), seen, plan).await? {
+                return Ok(blob);
+            }
+        }
+        let keys = self.blob_keys(at).await?;
+        let hinted = keys.clone();
+        let (blob, trash) = self.transact(keys.partition(), move |txn| read_and_apply(txn, &keys, &put)).await?;
+        self.hint(trash, hinted);
+        Ok(blob)
+    }
+
+    async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Seen), Failure> {
+        self.look(|txn| {
+            let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
+            let seen = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
+            put.permit(seen.blob.as_ref(), now(txn))?;
+            Ok((keys, seen))
+        })
+        .await
+    }
+
+    /// `None` when what was seen is so no more.
+    async fn commit_blocks(
+        &self,
+        keys: BlobKeys,
+        put: Arc<PutBlockList>,
+        seen: Seen,
+        plan: Result<Arc<Plan>, Refusal>,
+    ) -> Result<Option<Blob>, Failure> {
+        let hinted = keys.clone();
+        let committed = self
+            .transact(keys.partition(), move |txn| {
+                let current = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
+                if !current.has_the_blocks_of(&seen) {
+                    return Ok(None);
+                }
+                put.permit(current.blob.as_ref(), now(txn))?;
+                apply(txn, &keys, &put, current, plan.as_ref().map_err(Refusal::clone)?).map(Some)
+            })
+            .await?;
+        Ok(committed.map(|(blob, trash)| {
+            self.hint(trash, hinted);
+            blob
+        }))
+    }
+}
+
+/// What the blocks to be committed hang on.
+struct Seen {
+    blob: Option<Blob>,
+    pending: Option<Pending>,
+}
+
+impl Seen {
+    fn has_the_blocks_of(&self, other: &Seen) -> bool {
+        let content = |seen: &Seen| seen.blob.as_ref().map(|blob| blob.content.id);
+        content(self) == content(other) && self.pending == other.pending
+    }
+}
+
+fn consults_committed(put: &PutBlockList, uncommitted: &[Found]) -> bool {
+    let pending: HashSet<&BlockId> = uncommitted.iter().map(|block| &block.id).collect();
+    put.blocks.iter().any(|(search, id)| match search {
+        Search::Committed => true,
+        Search::Latest => !pending.contains(id),
+        Search::Uncommitted => false,
+    })
+}
+
+fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList) -> Decided<(Blob, bool)> {
+    let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
+    put.permit(current.blob.as_ref(), now(txn))?;
+    let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
+    let committed = all_committed(txn, keys, current.blob.as_ref())?;
+    apply(txn, keys, put, current, &Plan::new(put, &uncommitted, &committed)?)
+}
+
+fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList, current: Seen, plan: &Plan) -> Decided<(Blob, bool)> {
+    let new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
+    let mut trash = Trash::default();
+    if let Some(old) = &current.blob {
+        if is_shared(txn, keys, &old.content)? {
+            raise(txn, keys, &plan.reused)?;
+        }
+        release(txn, keys, &old.content, plan.kept_committed.clone(), &mut trash)?;
+    }
+    if let Some(pending) = &current.pending {
+        txn.delete(keys.pending());
+        trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: plan.kept_uncommitted.clone() });
+    }
+    plan.manifest.write(txn, keys, &new.content);
+    txn.put(keys.base(), encode(&new));
+    Ok((new, trash.write(txn, keys)))
+}
+
+/// What the list comes to: the manifest, and which pieces it takes over from where.
+struct Plan {
+    manifest: Manifest,
+    kept_uncommitted: Kept,
+    kept_committed: Kept,
+    /// Pieces of the committed list that are in the new one too.
+    reused: Vec<Run>,
+}
+
+impl Plan {
+    fn new(put: &PutBlockList, uncommitted: &[Found], committed: &[Found]) -> Result<Self, Refusal> {
+        let pending = by_id(uncommitted);
+        let current = by_id(committed);
+        let blocks = put.resolve(|id| current.get(id).copied(), |id| pending.get(id).copied())?;
+        let mut used: HashSet<Start> = HashSet::new();
+        let entries: Vec<(Entry, Bytes)> = blocks.into_iter().map(|block| entry(block, &mut used)).collect();
+        let (kept_uncommitted, _) = handed_over(uncommitted, &used);
+        let (kept_committed, reused) = handed_over(committed, &used);
+        Ok(Self { manifest: Manifest::of_blocks(entries), kept_uncommitted, kept_committed, reused })
+    }
+}
+
+/// The first block of each id: a committed list may have an id twice.
+fn by_id(blocks: &[Found]) -> HashMap<&BlockId, &Found> {
+    blocks.iter().rev().map(|block| (&block.id, block)).collect()
+}
+
+/// An entry of the new manifest; it holds the pieces unless an entry before it does.
+fn entry(block: &Found, used: &mut HashSet<Start>) -> (Entry, Bytes) {
+    let mut holds = true;
+    for run in block.place.runs() {
+        holds = used.insert(run.start()) && holds;
+    }
+    let entry = Entry { id: Some(block.id.clone()), length: block.length, holds, place: block.place.clone() };
+    (entry, block.inline.clone())
+}
+
+/// Of the pieces that `blocks` hold, which are used in the new list, said in both ways.
+fn handed_over(blocks: &[Found], used: &HashSet<Start>) -> (Kept, Vec<Run>) {
+    let held = blocks.iter().filter(|block| block.holds).flat_map(|block| block.place.runs());
+    let (kept, dropped): (Vec<Run>, Vec<Run>) = held.partition(|run| used.contains(&run.start()));
+    let starts = |runs: &[Run]| runs.iter().map(Run::start).collect();
+    (Kept::of(starts(&kept), starts(&dropped)), kept)
+}

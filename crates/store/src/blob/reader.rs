@@ -1,0 +1,114 @@
+//! A blob's bytes, by range, from wherever they are.
+//!
+//! Held true: all that a reader gives comes from the one content its record named when it was opened, or it gives a
+//! fault. What it needs of that content cannot go away while it lives: it holds the pieces by a pin and the rows by
+//! its generation, unless every byte came inline with the record.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::Fault;
+use lazuli_engine::content::{Chunks, Pin};
+use lazuli_model::blob::Blob;
+
+use crate::keys::BlobKeys;
+use crate::manifest::{Loaded, Part};
+use crate::readers::Generation;
+use crate::records::Place;
+use crate::{Failure, Store};
+
+/// A blob opened for reading: its record, and its bytes by range. Holding it keeps the bytes from being given back.
+pub struct Reader {
+    pub blob: Blob,
+    store: Store,
+    keys: BlobKeys,
+    chunk: Option<Loaded>,
+    /// The piece that is being read.
+    stream: Option<Box<dyn Chunks>>,
+    from: u64,
+    to: u64,
+    _held: Option<Held>,
+}
+
+pub(super) struct Held {
+    pub _pin: Pin,
+    pub _generation: Option<Arc<Generation>>,
+}
+
+impl Reader {
+    pub(super) fn new(store: Store, keys: BlobKeys, blob: Blob, chunk: Option<Loaded>, held: Option<Held>) -> Self {
+        Self { blob, store, keys, chunk, stream: None, from: 0, to: 0, _held: held }
+    }
+
+    /// Prepares to stream `from..to`; then call `next` until it gives `None`.
+    pub fn seek(&mut self, from: u64, to: u64) {
+        self.stream = None;
+        self.to = to.min(self.blob.content.length);
+        self.from = from;
+    }
+
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            if let Some(stream) = &mut self.stream {
+                match stream.next().await? {
+                    Some(bytes) => {
+                        self.from += bytes.len() as u64;
+                        return Ok(Some(bytes));
+                    }
+                    None => self.stream = None,
+                }
+            }
+            if self.from >= self.to {
+                return Ok(None);
+            }
+            if let Some(bytes) = self.advance().await? {
+                self.from += bytes.len() as u64;
+                return Ok(Some(bytes));
+            }
+        }
+    }
+
+    /// Inline bytes, or none and a stream to take them from.
+    async fn advance(&mut self) -> Result<Option<Bytes>, Failure> {
+        self.load().await?;
+        let part = self.chunk.as_ref().and_then(|chunk| chunk.part_at(self.from));
+        let part = part.ok_or_else(|| Fault::Corrupt(format!("no chunk has byte {} of a blob", self.from)))?;
+        let (from, to) = (self.from - part.start, (self.to - part.start).min(part.entry.length));
+        match &part.entry.place {
+            Place::Inline => Ok(Some(part.inline.slice(from as usize..to as usize))),
+            Place::Pieces(_) => {
+                self.stream = Some(open(&self.store, part, from, to)?);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes `chunk` the one that has the byte at `from`.
+    async fn load(&mut self) -> Result<(), Failure> {
+        let starts = &self.blob.content.starts;
+        let after = starts.partition_point(|start| *start <= self.from);
+        let start = after.checked_sub(1).map(|at| starts[at]);
+        let start = start.ok_or_else(|| Fault::Corrupt("a blob with bytes has no chunks".into()))?;
+        if self.chunk.as_ref().is_some_and(|chunk| chunk.start == start) {
+            return Ok(());
+        }
+        let key = self.keys.chunk(self.blob.content.id, start);
+        let bytes = self.store.look(|txn| Ok(txn.get(&key)?)).await?;
+        let bytes = bytes.ok_or_else(|| Fault::Corrupt(format!("the chunk at {start} of a blob is missing")))?;
+        self.chunk = Some(Loaded::decode(start, &bytes)?);
+        Ok(())
+    }
+}
+
+/// The piece of `part` that has the byte at `from`, as far as `to`; the next piece is opened when it is at its end.
+fn open(store: &Store, part: &Part, from: u64, to: u64) -> Result<Box<dyn Chunks>, Fault> {
+    let mut start = 0;
+    for run in part.entry.place.runs() {
+        let end = start + run.length;
+        if from < end {
+            return Ok(store.content.read(run.piece(), from - start, to.min(end) - start));
+        }
+        start = end;
+    }
+    Err(Fault::Corrupt("the pieces of a blob are shorter than it is".into()))
+}

@@ -1,0 +1,27 @@
+//! Snapshot Blob: the record is copied, the content shared.
+
+use lazuli_model::blob::{Blob, SnapshotBlob};
+use lazuli_model::{Refusal, Timestamp};
+
+use super::base;
+use crate::claims::share;
+use crate::records::encode;
+use crate::transact::now;
+use crate::{BlobAt, Failure, Store};
+
+impl Store {
+    /// The snapshot's time, and the base blob it was taken of.
+    pub async fn snapshot_blob(&self, at: &BlobAt, snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let current = base(txn, &keys)?;
+            let copy = snapshot.decide(current.as_ref(), now(txn))?;
+            let current = current.ok_or(Refusal::BlobNotFound)?;
+            share(txn, &keys, &copy.content)?;
+            // Stamps never repeat within a partition, so neither do the times of snapshots.
+            txn.put(keys.snapshot(now(txn)), encode(&copy));
+            Ok((now(txn), current))
+        })
+        .await
+    }
+}

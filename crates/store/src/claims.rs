@@ -1,0 +1,102 @@
+//! Who holds a piece, and what becomes of a content that nobody needs. All within one partition's transaction.
+//!
+//! Held true: a piece that a chunk or a block names has a claim with as many holders as there are contents and blocks
+//! naming it, less those that a garbage record still has to drop or says were handed over.
+
+use lazuli_engine::Txn;
+use lazuli_model::blob::ContentRef;
+
+use crate::keys::BlobKeys;
+use crate::records::{Claim, Count, Dead, Garbage, Kept, Run, encode};
+use crate::transact::{Decided, get};
+use crate::upload::INLINE_MAX;
+
+/// Claims pieces that were staged for this transaction: nobody can hold them yet.
+pub(crate) fn claim_staged(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) {
+    for run in runs {
+        let claim = Claim { length: run.length, seal: run.seal, holders: 1 };
+        txn.put(keys.claim(&run.piece()), encode(&claim));
+    }
+}
+
+/// One more content holds these.
+pub(crate) fn raise(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided<()> {
+    for run in runs {
+        let key = keys.claim(&run.piece());
+        let held: Option<Claim> = get(txn, &key)?;
+        let holders = held.map_or(0, |claim| claim.holders) + 1;
+        txn.put(key, encode(&Claim { length: run.length, seal: run.seal, holders }));
+    }
+    Ok(())
+}
+
+/// One holder less. True when it was the last: the piece may be given back once this is durable.
+pub(crate) fn lower(txn: &mut Txn<'_>, keys: &BlobKeys, run: &Run) -> Decided<bool> {
+    let key = keys.claim(&run.piece());
+    match get::<Claim>(txn, &key)? {
+        Some(claim) if claim.holders > 1 => {
+            txn.put(key, encode(&Claim { holders: claim.holders - 1, ..claim }));
+            Ok(false)
+        }
+        Some(_) => {
+            txn.delete(key);
+            Ok(true)
+        }
+        // Never so by what is held true above; giving back what may be in use is the worse mistake.
+        None => {
+            tracing::error!(?run, "a piece without a claim was let go; its bytes stay");
+            Ok(false)
+        }
+    }
+}
+
+/// One more record (a snapshot) shares `content`.
+pub(crate) fn share(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<()> {
+    if content.id != 0 {
+        let count = get::<Count>(txn, &keys.shared(content.id))?.map_or(1, |count| count.0);
+        txn.put(keys.shared(content.id), encode(&Count(count + 1)));
+    }
+    Ok(())
+}
+
+/// Whether a record besides the one at hand has `content`.
+pub(crate) fn is_shared(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<bool> {
+    Ok(content.id != 0 && get::<Count>(txn, &keys.shared(content.id))?.is_some())
+}
+
+/// One record less has `content`. The last one leaves garbage, of which `kept` went over to another content.
+pub(crate) fn release(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    content: &ContentRef,
+    kept: Kept,
+    trash: &mut Trash,
+) -> Decided<()> {
+    if content.id == 0 {
+        return Ok(());
+    }
+    match get::<Count>(txn, &keys.shared(content.id))? {
+        Some(Count(count)) if count > 2 => txn.put(keys.shared(content.id), encode(&Count(count - 1))),
+        Some(_) => txn.delete(keys.shared(content.id)),
+        // Put in one piece and small: it is one inline chunk, gone at once.
+        None if content.blocks == 0 && content.length <= INLINE_MAX => txn.delete(keys.chunk(content.id, 0)),
+        None => trash.0.push(Garbage::Content { id: content.id, kept }),
+    }
+    Ok(())
+}
+
+/// What a transaction leaves to be collected.
+#[derive(Default)]
+pub(crate) struct Trash(pub Vec<Garbage>);
+
+impl Trash {
+    /// Writes it down; true when there was any, and the sweeper should hear of it.
+    pub fn write(self, txn: &mut Txn<'_>, keys: &BlobKeys) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let stamp = txn.stamp().0;
+        txn.put(keys.garbage(stamp), encode(&Dead(self.0)));
+        true
+    }
+}

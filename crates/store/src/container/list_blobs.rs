@@ -1,0 +1,246 @@
+//! List Blobs, flat and hierarchical, with snapshots and uncommitted blobs merged in, in the order of names.
+//!
+//! A *position* is bytes in the order of the listing: `name 00 ticks` for a snapshot, `name 00 ff…ff` for a base blob or one
+//! that is only blocks, so that snapshots come oldest first and before their base (as Azure lists them). Any bytes will do
+//! as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
+//! missed between the columns.
+
+use bytes::Bytes;
+use lazuli_engine::{Column, Fault, Key, Space, Txn};
+use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
+use lazuli_model::{BlobName, ETag, Lease, Metadata, Refusal, Tags, Timestamp};
+
+use crate::listing::{decode_marker, encode_marker};
+use crate::records::{Pending, decode, decode_container_id};
+use crate::transact::Decided;
+use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs, Store, keys};
+
+/// Rows per column and look: doubled while they are used up, few again after a prefix was skipped.
+const BATCH_LEAST: usize = 16;
+const BATCH_MOST: usize = 1000;
+
+/// The last position of a name.
+const BASE: [u8; 9] = [0, 255, 255, 255, 255, 255, 255, 255, 255];
+
+impl Store {
+    pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
+        let mut page = Page::new(&list)?;
+        let mut batch = (list.most as usize).saturating_add(1).clamp(BATCH_LEAST, BATCH_MOST);
+        if list.delimiter.is_some() {
+            batch = BATCH_LEAST;
+        }
+        loop {
+            let rows = self.look(|txn| rows(txn, at, &page, list.include, batch)).await?;
+            let ended = rows.ended;
+            let before = page.from.clone();
+            if page.take(rows)? {
+                return Ok(BlobPage { next: Some(encode_marker(&page.from)), entries: page.entries });
+            }
+            if ended {
+                return Ok(BlobPage { next: None, entries: page.entries });
+            }
+            debug_assert!(page.from > before, "a listing goes forward");
+            batch = if page.skipped { BATCH_LEAST } else { (batch * 2).min(BATCH_MOST) };
+        }
+    }
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    list: &'a ListBlobs,
+    entries: Vec<Entry>,
+    /// Where to go on.
+    from: Vec<u8>,
+    /// Names are before this.
+    end: Option<Vec<u8>>,
+    /// Going on means skipping the rest of a prefix.
+    skipped: bool,
+}
+
+impl<'a> Page<'a> {
+    fn new(list: &'a ListBlobs) -> Result<Self, Refusal> {
+        let marker = list.marker.as_deref().map(decode_marker).transpose()?.unwrap_or_default();
+        let start = list.start_from.as_deref().unwrap_or_default().as_bytes();
+        let from = marker.as_slice().max(start).max(list.prefix.as_bytes()).to_vec();
+        let beyond = after_prefix(list.prefix.as_bytes());
+        let before = list.end_before.as_ref().filter(|end| !end.is_empty()).map(|end| end.as_bytes().to_vec());
+        let end = match (beyond, before) {
+            (Some(beyond), Some(before)) => Some(beyond.min(before)),
+            (beyond, before) => beyond.or(before),
+        };
+        Ok(Self { list, entries: Vec::new(), from, end, skipped: false })
+    }
+
+    /// Takes the rows in. True when the page is full and there is more, which begins at `from`.
+    fn take(&mut self, rows: Rows) -> Result<bool, Fault> {
+        self.skipped = false;
+        for row in rows.rows {
+            if row.position.as_slice() < self.from.as_slice() {
+                continue; // within a prefix that has been skipped
+            }
+            if self.entries.len() >= self.list.most as usize {
+                self.from = row.position;
+                return Ok(true);
+            }
+            let prefix = self.common_prefix(row.name());
+            self.skipped = prefix.is_some();
+            match prefix {
+                Some(prefix) => {
+                    // Nothing is after a prefix of the greatest bytes only, which no name in UTF-8 has.
+                    self.from = after_prefix(prefix.as_bytes()).unwrap_or_else(|| successor(&row.position));
+                    self.entries.push(Entry::Prefix(prefix));
+                }
+                None => {
+                    self.from = successor(&row.position);
+                    self.entries.push(Entry::Blob(Box::new(row.item()?)));
+                }
+            }
+        }
+        if let (Some(horizon), false) = (rows.horizon, self.skipped) {
+            self.from = std::mem::take(&mut self.from).max(successor(&horizon));
+        }
+        Ok(false)
+    }
+
+    /// The name up to the first delimiter after the prefix.
+    fn common_prefix(&self, name: &[u8]) -> Option<String> {
+        let delimiter = self.list.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty())?;
+        let name = std::str::from_utf8(name).ok()?;
+        let rest = name.strip_prefix(&self.list.prefix)?;
+        let end = rest.find(delimiter)? + delimiter.len();
+        Some(name[..self.list.prefix.len() + end].to_owned())
+    }
+}
+
+/// One batch, merged.
+struct Rows {
+    rows: Vec<Row>,
+    /// How far the batch is complete, if not to the end.
+    horizon: Option<Vec<u8>>,
+    ended: bool,
+}
+
+struct Row {
+    position: Vec<u8>,
+    value: Value,
+}
+
+enum Value {
+    Snapshot(Timestamp, Bytes),
+    Base(Bytes),
+    Pending(Bytes),
+}
+
+impl Row {
+    fn name(&self) -> &[u8] {
+        &self.position[..self.position.len() - BASE.len()]
+    }
+
+    fn item(&self) -> Result<BlobItem, Fault> {
+        let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
+        let name = name.ok_or_else(|| Fault::Corrupt(format!("a key has no blob name: {:?}", self.position)))?;
+        Ok(match &self.value {
+            Value::Snapshot(time, bytes) => {
+                BlobItem { name, snapshot: Some(*time), uncommitted: false, blob: decode(bytes)? }
+            }
+            Value::Base(bytes) => BlobItem { name, snapshot: None, uncommitted: false, blob: decode(bytes)? },
+            Value::Pending(bytes) => {
+                BlobItem { name, snapshot: None, uncommitted: true, blob: shell(decode::<Pending>(bytes)?.touched) }
+            }
+        })
+    }
+}
+
+fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, limit: usize) -> Decided<Rows> {
+    let container = txn.get(&keys::container(at.account.as_str(), at.container.as_str()))?;
+    let space = Space(decode_container_id(&container.ok_or(Refusal::ContainerNotFound)?)?);
+    let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true };
+    let names = name_bound(&page.from);
+    let mut scan = |column: Column, from: &[u8], read: fn(&Key, Bytes) -> Result<Row, Fault>| -> Decided<()> {
+        let end = match &page.end {
+            Some(end) => Key::new(space, column, &[end]),
+            None => keys::column(space, column).after_prefix(),
+        };
+        let found = txn.scan(&Key::new(space, column, &[from]), &end, limit)?;
+        let full = found.len() == limit;
+        let found: Vec<Row> = found.into_iter().map(|(key, bytes)| read(&key, bytes)).collect::<Result<_, _>>()?;
+        if let (true, Some(last)) = (full, found.last()) {
+            batch.ended = false;
+            let last = last.position.clone();
+            batch.horizon = Some(batch.horizon.take().map_or(last.clone(), |horizon| horizon.min(last)));
+        }
+        batch.rows.extend(found);
+        Ok(())
+    };
+    scan(keys::BASES, &names, |key, bytes| Ok(Row { position: base_position(key), value: Value::Base(bytes) }))?;
+    if include.uncommitted {
+        scan(keys::PENDING, &names, |key, bytes| {
+            Ok(Row { position: base_position(key), value: Value::Pending(bytes) })
+        })?;
+    }
+    if include.snapshots {
+        scan(keys::SNAPSHOTS, &page.from, snapshot_row)?;
+    }
+    batch.merge();
+    Ok(batch)
+}
+
+impl Rows {
+    /// In order, as far as it is complete; a blob that has both a base and pending blocks is its base.
+    fn merge(&mut self) {
+        self.rows.sort_by(|a, b| a.position.cmp(&b.position)); // stable: the base was scanned first
+        self.rows.dedup_by(|later, earlier| later.position == earlier.position);
+        if let Some(horizon) = &self.horizon {
+            self.rows.retain(|row| row.position <= *horizon);
+        }
+    }
+}
+
+fn base_position(key: &Key) -> Vec<u8> {
+    [&key.row()[..], &BASE].concat()
+}
+
+fn snapshot_row(key: &Key, bytes: Bytes) -> Result<Row, Fault> {
+    let position = key.row().to_vec();
+    let ticks = position.len().checked_sub(8).and_then(|at| position[at..].try_into().ok()).map(u64::from_be_bytes);
+    let ticks = ticks.ok_or_else(|| Fault::Corrupt("the key of a snapshot is too short".into()))?;
+    Ok(Row { position, value: Value::Snapshot(Timestamp::from_ticks(ticks), bytes) })
+}
+
+/// The least name whose base position is not before `from`.
+fn name_bound(from: &[u8]) -> Vec<u8> {
+    match from.iter().position(|byte| *byte == 0) {
+        Some(end) if from[end..] > BASE[..] => successor(&from[..end]),
+        Some(end) => from[..end].to_vec(),
+        None => from.to_vec(),
+    }
+}
+
+fn successor(position: &[u8]) -> Vec<u8> {
+    [position, &[0]].concat()
+}
+
+/// The least bytes beyond everything that begins with `prefix`; none when nothing is.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut beyond = prefix[..=last].to_vec();
+    beyond[last] += 1;
+    Some(beyond)
+}
+
+/// What stands for a blob of which nothing is committed yet.
+fn shell(touched: Timestamp) -> Blob {
+    Blob {
+        kind: Kind::Block,
+        etag: ETag::of(touched),
+        modified: touched,
+        created: touched,
+        content: ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 },
+        headers: ContentHeaders::default(),
+        metadata: Metadata::default(),
+        tags: Tags::default(),
+        tier: None,
+        tier_changed: None,
+        lease: Lease::Available,
+    }
+}

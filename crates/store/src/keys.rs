@@ -1,0 +1,170 @@
+//! The whole key space; docs/keys.md draws it. Names never contain NUL, so `name 00 …` keeps the order of names.
+
+use bytes::Bytes;
+use lazuli_engine::content::Piece;
+use lazuli_engine::{Column, Key, Partition, Space};
+use lazuli_model::{AccountName, BlockId, Timestamp};
+
+use crate::ContainerAt;
+
+pub const ROOT: Space = Space(0);
+
+// Columns of the root.
+pub const CONTAINERS: Column = Column(b'c');
+pub const PROPERTIES: Column = Column(b'p');
+pub const DEAD_SPACES: Column = Column(b'x');
+
+// Columns of a container's space.
+pub const BASES: Column = Column(b'b');
+pub const SNAPSHOTS: Column = Column(b's');
+pub const PENDING: Column = Column(b'm');
+pub const BLOCKS: Column = Column(b'u');
+pub const CHUNKS: Column = Column(b'k');
+pub const SHARED: Column = Column(b'r');
+pub const CLAIMS: Column = Column(b'e');
+pub const GARBAGE: Column = Column(b'd');
+
+const NUL: &[u8] = &[0];
+
+/// The row of a container, which is also the name of its partition.
+pub fn container_row(at: &ContainerAt) -> Bytes {
+    [at.account.as_str().as_bytes(), NUL, at.container.as_str().as_bytes()].concat().into()
+}
+
+pub fn container(account: &str, container: &str) -> Key {
+    Key::new(ROOT, CONTAINERS, &[account.as_bytes(), NUL, container.as_bytes()])
+}
+
+/// The prefix of all containers of an account whose names begin with `prefix`.
+pub fn containers(account: &AccountName, prefix: &[u8]) -> Key {
+    Key::new(ROOT, CONTAINERS, &[account.as_str().as_bytes(), NUL, prefix])
+}
+
+pub fn properties(account: &AccountName) -> (Partition, Key) {
+    let row: Bytes = [account.as_str().as_bytes(), NUL, b"b"].concat().into();
+    (Partition::new(ROOT, row.clone()), Key::new(ROOT, PROPERTIES, &[&row]))
+}
+
+pub fn dead_space(space: Space) -> Key {
+    Key::new(ROOT, DEAD_SPACES, &[&space.0.to_be_bytes()])
+}
+
+pub fn read_dead_space(key: &Key) -> Option<Space> {
+    key.row()[..].try_into().ok().map(|id| Space(u128::from_be_bytes(id)))
+}
+
+/// Everything in a column.
+pub fn column(space: Space, column: Column) -> Key {
+    Key::new(space, column, &[])
+}
+
+/// The claims on one extent, in one space.
+pub fn claims_on(space: Space, extent: u64) -> Key {
+    Key::new(space, CLAIMS, &[&extent.to_be_bytes()])
+}
+
+/// What a claim's key says: the piece's extent and offset, and the partition that holds it.
+pub fn read_claim(key: &Key) -> Option<(u64, u64, Bytes)> {
+    let row = key.row();
+    let number =
+        |at: usize| row.get(at..at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")));
+    Some((number(0)?, number(8)?, row.slice(16..)))
+}
+
+/// The name that a row of any column but the claims begins with.
+pub fn name_of(key: &Key) -> Bytes {
+    let row = key.row();
+    let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
+    row.slice(..end)
+}
+
+/// The keys of one blob's partition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlobKeys {
+    pub space: Space,
+    pub name: Bytes,
+}
+
+impl BlobKeys {
+    pub fn new(container: u128, name: &str) -> Self {
+        Self { space: Space(container), name: Bytes::copy_from_slice(name.as_bytes()) }
+    }
+
+    pub fn partition(&self) -> Partition {
+        Partition::new(self.space, self.name.clone())
+    }
+
+    pub fn base(&self) -> Key {
+        Key::new(self.space, BASES, &[&self.name])
+    }
+
+    pub fn pending(&self) -> Key {
+        Key::new(self.space, PENDING, &[&self.name])
+    }
+
+    pub fn snapshots(&self) -> Key {
+        Key::new(self.space, SNAPSHOTS, &[&self.name, NUL])
+    }
+
+    pub fn snapshot(&self, time: Timestamp) -> Key {
+        self.numbered(SNAPSHOTS, time.ticks())
+    }
+
+    pub fn blocks(&self, epoch: u64) -> Key {
+        self.numbered(BLOCKS, epoch)
+    }
+
+    pub fn block(&self, epoch: u64, id: &BlockId) -> Key {
+        Key::new(self.space, BLOCKS, &[&self.name, NUL, &epoch.to_be_bytes(), id.as_bytes()])
+    }
+
+    pub fn chunks(&self, content: u64) -> Key {
+        self.numbered(CHUNKS, content)
+    }
+
+    pub fn chunk(&self, content: u64, offset: u64) -> Key {
+        Key::new(self.space, CHUNKS, &[&self.name, NUL, &content.to_be_bytes(), &offset.to_be_bytes()])
+    }
+
+    pub fn shared(&self, content: u64) -> Key {
+        self.numbered(SHARED, content)
+    }
+
+    pub fn garbage(&self, stamp: u64) -> Key {
+        self.numbered(GARBAGE, stamp)
+    }
+
+    pub fn claim(&self, piece: &Piece) -> Key {
+        Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
+    }
+
+    fn numbered(&self, column: Column, number: u64) -> Key {
+        Key::new(self.space, column, &[&self.name, NUL, &number.to_be_bytes()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_the_order_of_names() {
+        let names = ["a", "a\u{1}", "a!", "aa", "b"];
+        for pair in names.windows(2) {
+            let (lesser, greater) = (BlobKeys::new(1, pair[0]), BlobKeys::new(1, pair[1]));
+            let most = Timestamp::from_ticks(u64::MAX);
+            assert!(lesser.snapshot(most) < greater.snapshot(Timestamp::from_ticks(0)), "{pair:?}");
+            assert!(lesser.chunk(u64::MAX, u64::MAX) < greater.chunk(0, 0), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn names_and_claims_are_read_back() {
+        let keys = BlobKeys::new(7, "dir/blob");
+        let piece = Piece { extent: 3, offset: 9, length: 1, seal: 0 };
+        assert_eq!(read_claim(&keys.claim(&piece)), Some((3, 9, keys.name.clone())));
+        for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5)] {
+            assert_eq!(name_of(&key), keys.name);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Values as they are stored: a version byte, postcard, and for what carries inline bytes a tail of them.
+//!
+//! Held true:
+//! * every encoding that was ever written can be read: old ones form a chain of types (`Record::Before`);
+//! * what cannot be decoded is `Fault::Corrupt`, never a guess.
+
+use bytes::Bytes;
+use lazuli_engine::Fault;
+use lazuli_engine::content::Piece;
+use lazuli_model::blob::Blob;
+use lazuli_model::container::Container;
+use lazuli_model::service::ServiceProperties;
+use lazuli_model::{BlockId, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// A value with a version, and the encoding it had before.
+pub trait Record: Sized {
+    const NAME: &'static str;
+    const VERSION: u8;
+    /// [`Nothing`] for a first version.
+    type Before: Record;
+
+    fn from_before(before: Self::Before) -> Self;
+    /// Reads the body of this very version; what is left over is the tail.
+    fn read(body: &[u8]) -> Option<(Self, &[u8])>;
+}
+
+/// What was before the first version.
+pub enum Nothing {}
+
+impl Record for Nothing {
+    const NAME: &'static str = "record";
+    const VERSION: u8 = 0;
+    type Before = Nothing;
+
+    fn from_before(before: Nothing) -> Self {
+        before
+    }
+
+    fn read(_body: &[u8]) -> Option<(Self, &[u8])> {
+        None
+    }
+}
+
+fn read_postcard<T: DeserializeOwned>(body: &[u8]) -> Option<(T, &[u8])> {
+    postcard::take_from_bytes(body).ok()
+}
+
+macro_rules! first_version {
+    ($($type:ty),*) => {$(
+        impl Record for $type {
+            const NAME: &'static str = stringify!($type);
+            const VERSION: u8 = 1;
+            type Before = Nothing;
+
+            fn from_before(before: Nothing) -> Self {
+                match before {}
+            }
+
+            fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+                read_postcard(body)
+            }
+        }
+    )*};
+}
+
+first_version!(Blob, Container, ServiceProperties, DeadSpace, Pending, Block, Chunk, Count, Claim, Dead);
+
+pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
+    encode_with_tail(record, &[])
+}
+
+pub fn encode_with_tail<T: Record + Serialize>(record: &T, tail: &[Bytes]) -> Bytes {
+    let room = tail.iter().map(Bytes::len).sum::<usize>() + 256;
+    let mut bytes = Vec::with_capacity(room);
+    bytes.push(T::VERSION);
+    let mut bytes = postcard::to_extend(record, bytes).expect("our records serialize into memory");
+    tail.iter().for_each(|part| bytes.extend_from_slice(part));
+    bytes.into()
+}
+
+pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
+    match decode_versions::<T>(bytes) {
+        Some((record, [])) => Ok(record),
+        Some(_) | None => Err(corrupt::<T>(bytes)),
+    }
+}
+
+/// For what has a tail of inline bytes: shared with `bytes`, not copied.
+pub fn decode_with_tail<T: Record>(bytes: &Bytes) -> Result<(T, Bytes), Fault> {
+    let (record, tail) = decode_versions::<T>(bytes).ok_or_else(|| corrupt::<T>(bytes))?;
+    Ok((record, bytes.slice_ref(tail)))
+}
+
+fn decode_versions<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    let (version, body) = bytes.split_first()?;
+    if *version == T::VERSION {
+        return T::read(body);
+    }
+    if T::VERSION == Nothing::VERSION {
+        return None;
+    }
+    decode_versions::<T::Before>(bytes).map(|(before, tail)| (T::from_before(before), tail))
+}
+
+/// A container's id without the rest of its record: all that most operations on blobs want to know of it.
+pub fn decode_container_id(bytes: &[u8]) -> Result<u128, Fault> {
+    match bytes.split_first() {
+        // The id is the first field of version 1.
+        Some((1, body)) => postcard::take_from_bytes(body).map(|(id, _)| id).map_err(|_| corrupt::<Container>(bytes)),
+        Some(_) | None => decode::<Container>(bytes).map(|container| container.id),
+    }
+}
+
+fn corrupt<T: Record>(bytes: &[u8]) -> Fault {
+    let version = bytes.first().map_or("none".to_owned(), u8::to_string);
+    Fault::Corrupt(format!("a {} of {} bytes with version {version} cannot be decoded", T::NAME, bytes.len()))
+}
+
+/// [`Piece`] with an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub extent: u64,
+    pub offset: u64,
+    pub length: u64,
+    pub seal: u64,
+}
+
+impl From<&Piece> for Run {
+    fn from(piece: &Piece) -> Self {
+        Self { extent: piece.extent, offset: piece.offset, length: piece.length, seal: piece.seal }
+    }
+}
+
+impl Run {
+    pub fn piece(&self) -> Piece {
+        Piece { extent: self.extent, offset: self.offset, length: self.length, seal: self.seal }
+    }
+
+    pub fn start(&self) -> Start {
+        (self.extent, self.offset)
+    }
+}
+
+/// Where a piece begins, which is enough to tell it from any other.
+pub type Start = (u64, u64);
+
+/// Where the bytes of an entry or a block are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// In the tail of this value, after those of the entries before.
+    Inline,
+    Pieces(Vec<Run>),
+}
+
+impl Place {
+    pub fn runs(&self) -> &[Run] {
+        match self {
+            Place::Inline => &[],
+            Place::Pieces(runs) => runs,
+        }
+    }
+}
+
+/// A part of a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// `None` for what Put Blob wrote in one piece.
+    pub id: Option<BlockId>,
+    pub length: u64,
+    /// Whether this entry is the one by which the content holds the pieces; a repetition is not.
+    pub holds: bool,
+    pub place: Place,
+}
+
+/// An uncommitted block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub id: BlockId,
+    pub length: u64,
+    pub place: Place,
+}
+
+/// There are uncommitted blocks under this name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    pub epoch: u64,
+    pub count: u32,
+    /// Bytes that are inline: they all go through one transaction when they are committed, so there is a limit to them.
+    pub inline: u64,
+    pub id_length: u32,
+    /// Changed by every Put Block, so that equal means unchanged.
+    pub touched: Timestamp,
+}
+
+/// How many records share a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub length: u64,
+    pub seal: u64,
+    pub holders: u32,
+}
+
+/// What one transaction left to collect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dead(pub Vec<Garbage>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Garbage {
+    Content {
+        id: u64,
+        kept: Kept,
+    },
+    Epoch {
+        epoch: u64,
+        kept: Kept,
+    },
+    /// No claim is left on these.
+    Pieces(Vec<Run>),
+}
+
+/// Which pieces of a dead list went over to another holder, with their claims. Whichever way is shorter to say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kept {
+    Nothing,
+    Everything,
+    Only(Vec<Start>),
+    AllBut(Vec<Start>),
+}
+
+impl Kept {
+    /// From what was kept and what was not. Sorted, so that `holds` can search.
+    pub fn of(mut kept: Vec<Start>, mut dropped: Vec<Start>) -> Self {
+        match (kept.is_empty(), dropped.is_empty()) {
+            (true, _) => Kept::Nothing,
+            (false, true) => Kept::Everything,
+            (false, false) if kept.len() <= dropped.len() => {
+                kept.sort_unstable();
+                Kept::Only(kept)
+            }
+            (false, false) => {
+                dropped.sort_unstable();
+                Kept::AllBut(dropped)
+            }
+        }
+    }
+
+    pub fn holds(&self, start: Start) -> bool {
+        match self {
+            Kept::Nothing => false,
+            Kept::Everything => true,
+            Kept::Only(kept) => kept.binary_search(&start).is_ok(),
+            Kept::AllBut(dropped) => dropped.binary_search(&start).is_err(),
+        }
+    }
+}
+
+/// A deleted container's space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadSpace {
+    /// `account 00 container`: the partition that owns this record.
+    pub partition: Vec<u8>,
+    /// When the sweeper first found it empty.
+    pub emptied: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_decoded_is_corrupt() {
+        let good = encode(&Count(3));
+        assert_eq!(decode::<Count>(&good), Ok(Count(3)));
+        let long = [&good[..], &[0]].concat();
+        for bad in [&[][..], &[1], &[0, 3], &[2, 3], &[255, 255], &long] {
+            assert!(matches!(decode::<Count>(bad), Err(Fault::Corrupt(_))), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_tail_is_shared_with_the_value() {
+        let chunk = Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline }] };
+        let bytes = encode_with_tail(&chunk, &[Bytes::from_static(b"hel"), Bytes::from_static(b"lo")]);
+        let (read, tail) = decode_with_tail::<Chunk>(&bytes).unwrap();
+        assert_eq!((read, &tail[..]), (chunk, &b"hello"[..]));
+        assert_eq!(tail.as_ptr(), bytes[bytes.len() - 5..].as_ptr());
+    }
+
+    #[test]
+    fn an_older_version_goes_through_the_chain() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Wide(u64);
+        impl Record for Wide {
+            const NAME: &'static str = "Wide";
+            const VERSION: u8 = 2;
+            type Before = Count;
+            fn from_before(before: Count) -> Self {
+                Self(before.0.into())
+            }
+            fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+                read_postcard(body)
+            }
+        }
+        assert_eq!(decode::<Wide>(&encode(&Count(3))), Ok(Wide(3)));
+        assert_eq!(decode::<Wide>(&encode(&Wide(4))), Ok(Wide(4)));
+        assert!(decode::<Count>(&encode(&Wide(4))).is_err(), "nobody reads the future");
+    }
+
+    #[test]
+    fn kept_says_the_shorter_of_the_two() {
+        let cases = [
+            (vec![], vec![(1, 1)], Kept::Nothing),
+            (vec![(1, 1)], vec![], Kept::Everything),
+            (vec![(1, 1)], vec![(2, 2), (1, 5)], Kept::Only(vec![(1, 1)])),
+            (vec![(3, 3), (2, 2)], vec![(1, 5)], Kept::AllBut(vec![(1, 5)])),
+        ];
+        for (kept, dropped, want) in cases {
+            let got = Kept::of(kept.clone(), dropped.clone());
+            assert_eq!(got, want);
+            assert!(kept.iter().all(|start| got.holds(*start)) && !dropped.iter().any(|start| got.holds(*start)));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Collecting a partition's garbage: chunks and blocks of dead lists, then the pieces that nobody holds.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
+
+use lazuli_engine::{Key, Txn};
+
+use crate::claims::{Trash, lower};
+use crate::keys::BlobKeys;
+use crate::manifest::Loaded;
+use crate::readers::Line;
+use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
+use crate::transact::{Decided, get};
+use crate::{Failure, Store};
+
+/// Garbage rows of one partition that one step looks at.
+const ROWS: usize = 16;
+/// Uncommitted blocks that one transaction collects.
+const BLOCKS: usize = 256;
+
+/// Pieces that a durable row says nobody holds.
+struct Loose {
+    keys: BlobKeys,
+    row: Key,
+    runs: Vec<Run>,
+}
+
+impl Store {
+    /// One step in each of `partitions`. What has more to do is hinted again; what has readers waits.
+    pub(super) async fn collect(
+        &self,
+        partitions: Vec<BlobKeys>,
+        waiting: &mut BTreeMap<BlobKeys, Line>,
+    ) -> Result<(), Failure> {
+        let mut under_way = Vec::new();
+        let mut loose = Vec::new();
+        for keys in partitions {
+            let rows = self.look(|txn| garbage(txn, &keys)).await?;
+            if rows.iter().any(|(_, dead)| dead.0.iter().any(|item| matches!(item, Garbage::Content { .. }))) {
+                let line = self.readers.draw_line();
+                if !line.passed() && self.has_long_manifest(&keys, &rows).await? {
+                    waiting.insert(keys, line);
+                    continue;
+                }
+            }
+            for (row, dead) in rows {
+                match loose_only(&dead) {
+                    Some(runs) => loose.push(Loose { keys: keys.clone(), row, runs }),
+                    None => {
+                        under_way.push((keys.clone(), self.transact(keys.partition(), collecting(keys.clone(), row))))
+                    }
+                }
+            }
+        }
+        for (keys, answer) in under_way {
+            answer.await?;
+            self.sweep.hint_partition(keys);
+        }
+        self.free(loose).await
+    }
+
+    async fn has_long_manifest(&self, keys: &BlobKeys, rows: &[(Key, Dead)]) -> Result<bool, Failure> {
+        self.look(|txn| {
+            for item in rows.iter().flat_map(|(_, dead)| &dead.0) {
+                if let Garbage::Content { id, .. } = item
+                    && txn.scan(&keys.chunks(*id), &keys.chunks(*id).after_prefix(), 2)?.len() > 1
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .await
+    }
+
+    /// Gives the pieces back, and forgets the rows once that is done. Slow readers make it take long: it goes on by itself.
+    async fn free(&self, loose: Vec<Loose>) -> Result<(), Failure> {
+        let fresh = |loose: &Loose| self.sweep.with(|hints| hints.freeing.insert(loose.row.clone()));
+        let loose: Vec<Loose> = loose.into_iter().filter(fresh).collect();
+        if loose.is_empty() {
+            return Ok(());
+        }
+        self.content.free(loose.iter().flat_map(|loose| &loose.runs).map(Run::piece).collect());
+        let mut freed = self.content.freed();
+        let store = self.clone();
+        if poll_fn(|context| Poll::Ready(freed.as_mut().poll(context))).await.is_ready() {
+            return store.forget(loose).await;
+        }
+        tokio::spawn(async move {
+            freed.await;
+            if store.forget(loose).await.is_err() {
+                store.sweep.with(|hints| hints.round = true);
+            }
+        });
+        Ok(())
+    }
+
+    async fn forget(&self, loose: Vec<Loose>) -> Result<(), Failure> {
+        let under_way: Vec<_> = loose
+            .into_iter()
+            .map(|loose| {
+                let row = loose.row.clone();
+                let answer = self.transact(loose.keys.partition(), move |txn| {
+                    txn.delete(row.clone());
+                    Ok(())
+                });
+                (loose, answer)
+            })
+            .collect();
+        let mut all = Ok(());
+        for (loose, answer) in under_way {
+            let forgotten = answer.await;
+            self.sweep.with(|hints| hints.freeing.remove(&loose.row));
+            match forgotten {
+                Ok(()) => {
+                    self.sweep.hint_space(loose.keys.space); // perhaps dead, and empty by now
+                    self.sweep.hint_partition(loose.keys); // perhaps with more rows than one step sees
+                }
+                Err(failure) => all = Err(failure),
+            }
+        }
+        all
+    }
+}
+
+fn garbage(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Vec<(Key, Dead)>> {
+    let from = keys.garbage(0);
+    let rows = txn.scan(&from, &keys.garbage(u64::MAX).successor(), ROWS)?;
+    rows.into_iter().map(|(key, bytes)| Ok((key, decode(&bytes)?))).collect()
+}
+
+/// The pieces, when nothing else is left to do about the row.
+fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
+    let mut runs = Vec::new();
+    for item in &dead.0 {
+        match item {
+            Garbage::Pieces(pieces) => runs.extend_from_slice(pieces),
+            Garbage::Content { .. } | Garbage::Epoch { .. } => return None,
+        }
+    }
+    Some(runs)
+}
+
+/// One bounded step about one garbage row. Pieces that lose their last holder go into a row of their own.
+fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> + Send + 'static {
+    move |txn| {
+        let Some(Dead(mut items)) = get(txn, &row)? else {
+            return Ok(()); // another process was faster
+        };
+        let Some(at) = items.iter().position(|item| !matches!(item, Garbage::Pieces(_))) else {
+            return Ok(());
+        };
+        let mut loose = Vec::new();
+        let done = match &items[at] {
+            Garbage::Content { id, kept } => collect_chunk(txn, &keys, *id, kept, &mut loose)?,
+            Garbage::Epoch { epoch, kept } => collect_blocks(txn, &keys, *epoch, kept, &mut loose)?,
+            Garbage::Pieces(_) => true,
+        };
+        if done {
+            items.remove(at);
+            if items.is_empty() {
+                txn.delete(row.clone());
+            } else {
+                txn.put(row.clone(), encode(&Dead(items)));
+            }
+        }
+        if !loose.is_empty() {
+            Trash(vec![Garbage::Pieces(loose)]).write(txn, &keys);
+        }
+        Ok(())
+    }
+}
+
+/// The first chunk that is left of a content. True when it was the last.
+fn collect_chunk(txn: &mut Txn<'_>, keys: &BlobKeys, id: u64, kept: &Kept, loose: &mut Vec<Run>) -> Decided<bool> {
+    let rows = txn.scan(&keys.chunks(id), &keys.chunks(id).after_prefix(), 2)?;
+    if let Some((key, bytes)) = rows.first() {
+        for part in Loaded::decode(0, bytes)?.parts.iter().filter(|part| part.entry.holds) {
+            let_go(txn, keys, part.entry.place.runs(), kept, loose)?;
+        }
+        txn.delete(key.clone());
+    }
+    Ok(rows.len() < 2)
+}
+
+fn collect_blocks(txn: &mut Txn<'_>, keys: &BlobKeys, epoch: u64, kept: &Kept, loose: &mut Vec<Run>) -> Decided<bool> {
+    let rows = txn.scan(&keys.blocks(epoch), &keys.blocks(epoch).after_prefix(), BLOCKS)?;
+    for (key, bytes) in &rows {
+        let (block, _) = decode_with_tail::<Block>(bytes)?;
+        let_go(txn, keys, block.place.runs(), kept, loose)?;
+        txn.delete(key.clone());
+    }
+    Ok(rows.len() < BLOCKS)
+}
+
+fn let_go(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run], kept: &Kept, loose: &mut Vec<Run>) -> Decided<()> {
+    for run in runs.iter().filter(|run| !kept.holds(run.start())) {
+        if lower(txn, keys, run)? {
+            loose.push(*run);
+        }
+    }
+    Ok(())
+}

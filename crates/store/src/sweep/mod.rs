@@ -1,0 +1,170 @@
+//! Background work: collecting what operations left behind, as ordinary transactions in bounded steps. All that is to be
+//! done is written down durably (docs/keys.md): garbage rows, dead spaces, pending rows, claims. What is kept
+//! here, in memory, only says where to look first; a round over everything finds the rest, at the start and once a day.
+//!
+//! Why no piece is given back that a record still names:
+//! * A piece is named by chunks and blocks of one partition, and its claim there counts the contents and blocks that hold it
+//!   (`claims`). Whoever comes to name it, claims it or takes a claim over in the same transaction; so a claim goes
+//!   to zero in a transaction after which no reachable row names the piece, and none ever will: ids of contents, epochs and
+//!   spaces are never used again, and a dead list is not read by operations.
+//! * That same transaction writes the piece into a `Pieces` row, and only what is in such a row is given back. So the bytes go
+//!   after the names, durably; and a crash in between repeats the giving back, which does no harm.
+//! * In a dead space no row can be reached at all; its claims become `Pieces` rows in the same way.
+//! * Whoever opened a blob before that has a pin, which `Content::free` waits for; and the rows of a long manifest wait for
+//!   its readers (`readers`).
+//! * Bytes that were staged and never claimed: while this process lives, `Staged` knows what became of them. After a crash, an
+//!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`).
+
+mod collect;
+mod round;
+mod settle;
+mod space;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use lazuli_engine::{Key, Space};
+use lazuli_model::Timestamp;
+use tokio::sync::Notify;
+
+use crate::keys::BlobKeys;
+use crate::readers::Line;
+use crate::{Failure, Store};
+
+/// Hints beyond this are forgotten; a round finds what they were about.
+const HINTS_MAX: usize = 1 << 16;
+
+/// Partitions that one step works on together, so that their transactions share a commit.
+const PARTITIONS_PER_STEP: usize = 64;
+
+pub(crate) struct Sweep {
+    wanted: Notify,
+    hints: Mutex<Hints>,
+    /// One step at a time.
+    turn: tokio::sync::Mutex<Progress>,
+}
+
+struct Hints {
+    partitions: BTreeSet<BlobKeys>,
+    spaces: BTreeSet<Space>,
+    /// Something was lost sight of: go over everything.
+    round: bool,
+    /// Rows whose pieces are being given back right now.
+    freeing: BTreeSet<Key>,
+}
+
+#[derive(Default)]
+struct Progress {
+    settling: settle::Settling,
+    round: Option<round::Round>,
+    last_round: Option<Timestamp>,
+    spaces: BTreeMap<Space, space::Emptying>,
+    /// Partitions whose long manifests somebody still reads.
+    waiting: BTreeMap<BlobKeys, Line>,
+}
+
+impl Sweep {
+    pub fn new() -> Self {
+        let hints =
+            Hints { partitions: BTreeSet::new(), spaces: BTreeSet::new(), round: true, freeing: BTreeSet::new() };
+        let turn = tokio::sync::Mutex::new(Progress::default());
+        Self { wanted: Notify::new(), hints: Mutex::new(hints), turn }
+    }
+
+    pub fn wake(&self) {
+        self.wanted.notify_one();
+    }
+
+    pub fn hint_space(&self, space: Space) {
+        self.with(|hints| hints.spaces.insert(space));
+        self.wake();
+    }
+
+    fn hint_partition(&self, keys: BlobKeys) {
+        self.with(|hints| {
+            if hints.partitions.len() < HINTS_MAX {
+                hints.partitions.insert(keys);
+            } else {
+                hints.round = true;
+            }
+        });
+        self.wake();
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Hints) -> T) -> T {
+        act(&mut self.hints.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Store {
+    /// Tells the sweeper of a partition in which a transaction left garbage.
+    pub(crate) fn hint(&self, trash: bool, keys: BlobKeys) {
+        if trash {
+            self.sweep.hint_partition(keys);
+        }
+    }
+
+    /// Waits until there may be something to sweep. Also call [`Store::sweep_step`] now and then without being woken:
+    /// blocks grow old, and rounds fall due, without a sound.
+    pub async fn sweep_wanted(&self) {
+        self.sweep.wanted.notified().await;
+    }
+
+    /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
+    /// it is found again by the next round.
+    pub async fn sweep_step(&self) -> Result<bool, Failure> {
+        let mut progress = self.sweep.turn.lock().await;
+        let stepped = self.step(&mut progress).await;
+        if stepped.is_err() {
+            self.sweep.with(|hints| hints.round = true);
+        }
+        stepped
+    }
+
+    async fn step(&self, progress: &mut Progress) -> Result<bool, Failure> {
+        if self.settle_step(&mut progress.settling).await? {
+            return Ok(true);
+        }
+        progress.admit_waiting(&self.sweep);
+        let partitions = self.sweep.with(Hints::take_partitions);
+        if !partitions.is_empty() {
+            self.collect(partitions, &mut progress.waiting).await?;
+            return Ok(true);
+        }
+        let now = self.now();
+        let due = self.sweep.with(|hints| hints.spaces.pop_first()).or_else(|| progress.space_due(now));
+        if let Some(space) = due {
+            let emptying = progress.spaces.entry(space).or_default();
+            if !self.empty_step(space, emptying, now).await? {
+                progress.spaces.remove(&space);
+            }
+            return Ok(true);
+        }
+        self.round_step(progress, now).await
+    }
+}
+
+impl Hints {
+    fn take_partitions(&mut self) -> Vec<BlobKeys> {
+        let mut taken = Vec::new();
+        while taken.len() < PARTITIONS_PER_STEP
+            && let Some(keys) = self.partitions.pop_first()
+        {
+            taken.push(keys);
+        }
+        taken
+    }
+}
+
+impl Progress {
+    /// Partitions whose readers have gone.
+    fn admit_waiting(&mut self, sweep: &Sweep) {
+        for (keys, _) in self.waiting.extract_if(.., |_, line| line.passed()) {
+            sweep.hint_partition(keys);
+        }
+    }
+
+    fn space_due(&self, now: Timestamp) -> Option<Space> {
+        self.spaces.iter().find(|(_, emptying)| emptying.is_due(now)).map(|(space, _)| *space)
+    }
+}

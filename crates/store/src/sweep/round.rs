@@ -1,0 +1,130 @@
+//! A round over every container: for garbage that nobody hinted at, and for blocks that were never committed.
+
+use lazuli_engine::{Key, Space};
+use lazuli_model::Timestamp;
+
+use super::Progress;
+use crate::claims::Trash;
+use crate::keys::{self, BlobKeys};
+use crate::records::{Garbage, Kept, Pending, decode, decode_container_id};
+use crate::transact::{get, now};
+use crate::{Failure, Store};
+
+const ROUND_EVERY_SECONDS: u64 = 24 * 60 * 60;
+
+/// Uncommitted blocks go a week after the last of them was put ("Put Block" reference).
+const PENDING_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// Rows that one step looks at.
+const PAGE: usize = 256;
+
+/// How far a round has come.
+pub(super) enum Round {
+    /// Containers from here on.
+    Containers(Key),
+    /// The garbage, then the pending rows, of a container; then containers from `next` on.
+    Garbage {
+        space: Space,
+        from: Key,
+        next: Key,
+    },
+    Pending {
+        space: Space,
+        from: Key,
+        next: Key,
+    },
+    DeadSpaces(Key),
+}
+
+impl Store {
+    pub(super) async fn round_step(&self, progress: &mut Progress, now: Timestamp) -> Result<bool, Failure> {
+        let round = match progress.round.take() {
+            Some(round) => round,
+            None if self.round_is_due(progress.last_round, now) => {
+                progress.last_round = Some(now);
+                Round::Containers(keys::column(keys::ROOT, keys::CONTAINERS))
+            }
+            None => return Ok(false),
+        };
+        progress.round = match round {
+            Round::Containers(from) => Some(self.next_container(from).await?),
+            Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
+            Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
+        };
+        Ok(true)
+    }
+
+    fn round_is_due(&self, last: Option<Timestamp>, now: Timestamp) -> bool {
+        let wanted = self.sweep.with(|hints| std::mem::take(&mut hints.round));
+        wanted || last.is_none_or(|last| last.plus_seconds(ROUND_EVERY_SECONDS) <= now)
+    }
+
+    async fn next_container(&self, from: Key) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::CONTAINERS).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let Some((key, bytes)) = rows.first() else {
+            return Ok(Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)));
+        };
+        let space = Space(decode_container_id(bytes)?);
+        Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
+    }
+
+    async fn visit_garbage(&self, space: Space, from: Key, next: Key) -> Result<Round, Failure> {
+        let end = keys::column(space, keys::GARBAGE).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        for (key, _) in &rows {
+            self.sweep.hint_partition(BlobKeys { space, name: keys::name_of(key) });
+        }
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::Garbage { space, from: last.successor(), next },
+            Some(_) | None => Round::Pending { space, from: keys::column(space, keys::PENDING), next },
+        })
+    }
+
+    async fn visit_pending(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let end = keys::column(space, keys::PENDING).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        for (key, bytes) in &rows {
+            if is_old(&decode(bytes)?, now) {
+                self.drop_old_blocks(BlobKeys { space, name: keys::name_of(key) }).await?;
+            }
+        }
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
+            Some(_) | None => Round::Containers(next),
+        })
+    }
+
+    async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {
+        let hinted = keys.clone();
+        let trash = self
+            .transact(keys.partition(), move |txn| {
+                let pending: Option<Pending> = get(txn, &keys.pending())?;
+                let Some(pending) = pending.filter(|pending| is_old(pending, now(txn))) else {
+                    return Ok(false); // touched in between
+                };
+                txn.delete(keys.pending());
+                let epoch = Garbage::Epoch { epoch: pending.epoch, kept: Kept::Nothing };
+                Ok(Trash(vec![epoch]).write(txn, &keys))
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok(())
+    }
+
+    async fn visit_dead_spaces(&self, from: Key) -> Result<Option<Round>, Failure> {
+        let end = keys::column(keys::ROOT, keys::DEAD_SPACES).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        for (key, _) in &rows {
+            if let Some(space) = keys::read_dead_space(key) {
+                self.sweep.hint_space(space);
+            }
+        }
+        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| Round::DeadSpaces(last.successor())))
+    }
+}
+
+fn is_old(pending: &Pending, now: Timestamp) -> bool {
+    pending.touched.plus_seconds(PENDING_SECONDS) <= now
+}

@@ -1,0 +1,177 @@
+//! Emptying the space of a deleted container, row by row, each in a transaction of the partition that owns it.
+//!
+//! Nothing here is reachable, so rows go without a look at what they say; only the claims matter, since they tell what pieces
+//! the space held. They go last, and become `Pieces` rows, which are collected like all others.
+
+use std::collections::BTreeMap;
+
+use lazuli_engine::{Column, Key, Partition, Space, Txn};
+use lazuli_model::Timestamp;
+
+use crate::claims::Trash;
+use crate::keys::{self, BlobKeys};
+use crate::readers::Line;
+use crate::records::{Claim, Dead, DeadSpace, Garbage, Run, encode};
+use crate::transact::{Decided, get, now};
+use crate::{Failure, Store};
+
+/// Rows that one step removes.
+const PAGE: usize = 256;
+
+/// An empty space is looked through once more after this long: longer than any operation takes that read the
+/// container's record before it was deleted.
+const QUARANTINE_SECONDS: u64 = 10 * 60;
+
+const COLUMNS: [Column; 8] = [
+    keys::BASES,
+    keys::SNAPSHOTS,
+    keys::PENDING,
+    keys::BLOCKS,
+    keys::CHUNKS,
+    keys::SHARED,
+    keys::GARBAGE,
+    keys::CLAIMS,
+];
+
+/// How far the emptying has come.
+#[derive(Default)]
+pub(super) struct Emptying {
+    /// Drawn when it began: readers of long manifests from before have to leave first.
+    line: Option<Line>,
+    column: usize,
+    from: Option<Key>,
+    rests_until: Option<Timestamp>,
+}
+
+impl Emptying {
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let readers_left = self.line.as_ref().is_none_or(Line::passed);
+        readers_left && self.rests_until.is_none_or(|until| until <= now)
+    }
+}
+
+impl Store {
+    /// False when the space is no more.
+    pub(super) async fn empty_step(
+        &self,
+        space: Space,
+        emptying: &mut Emptying,
+        now: Timestamp,
+    ) -> Result<bool, Failure> {
+        let dead: Option<DeadSpace> = self.look(|txn| get(txn, &keys::dead_space(space))).await?;
+        let Some(dead) = dead else {
+            return Ok(false);
+        };
+        if !emptying.line.get_or_insert_with(|| self.readers.draw_line()).passed() {
+            return Ok(true);
+        }
+        emptying.rests_until = None;
+        let Some(column) = COLUMNS.get(emptying.column).copied() else {
+            return self.finish_space(space, dead, emptying, now).await;
+        };
+        let from = emptying.from.take().unwrap_or_else(|| keys::column(space, column));
+        let end = keys::column(space, column).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => emptying.from = Some(last.successor()),
+            Some(_) | None => emptying.column += 1,
+        }
+        self.remove(space, column, rows.into_iter().map(|(key, _)| key)).await?;
+        Ok(true)
+    }
+
+    async fn remove(&self, space: Space, column: Column, rows: impl Iterator<Item = Key>) -> Result<(), Failure> {
+        let mut partitions: BTreeMap<_, Vec<Key>> = BTreeMap::new();
+        for key in rows {
+            let name = if column == keys::CLAIMS { keys::read_claim(&key).map(|claim| claim.2) } else { None };
+            partitions.entry(name.unwrap_or_else(|| keys::name_of(&key))).or_default().push(key);
+        }
+        let under_way: Vec<_> = partitions
+            .into_iter()
+            .map(|(name, rows)| {
+                let keys = BlobKeys { space, name };
+                (keys.clone(), self.transact(keys.partition(), move |txn| remove_rows(txn, &keys, column, &rows)))
+            })
+            .collect();
+        for (keys, answer) in under_way {
+            let trash = answer.await?;
+            self.hint(trash, keys);
+        }
+        Ok(())
+    }
+
+    /// All columns have been gone through. Garbage that waits for readers may be left, and what came late.
+    async fn finish_space(
+        &self,
+        space: Space,
+        dead: DeadSpace,
+        emptying: &mut Emptying,
+        now: Timestamp,
+    ) -> Result<bool, Failure> {
+        let (first, end) = (Key::new(space, Column(0), &[]), Key::new(space, Column(u8::MAX), &[]));
+        let is_empty = self.look(|txn| Ok(txn.scan(&first, &end, 1)?)).await?.is_empty();
+        let rested = dead.emptied.map(|emptied| emptied.plus_seconds(QUARANTINE_SECONDS));
+        let key = keys::dead_space(space);
+        let at = Partition::new(keys::ROOT, dead.partition.clone());
+        match (is_empty, rested) {
+            (true, Some(until)) if until <= now => {
+                self.transact(at, move |txn| {
+                    txn.delete(key.clone());
+                    Ok(())
+                })
+                .await?;
+                return Ok(false);
+            }
+            (true, Some(until)) => emptying.rests_until = Some(until),
+            (true, None) => self.note_empty(at, key).await?,
+            (false, _) => emptying.rests_until = Some(now.plus_seconds(QUARANTINE_SECONDS)),
+        }
+        (emptying.column, emptying.from) = (0, None);
+        Ok(true)
+    }
+
+    async fn note_empty(&self, at: Partition, key: Key) -> Result<(), Failure> {
+        self.transact(at, move |txn| {
+            if let Some(dead) = get::<DeadSpace>(txn, &key)? {
+                txn.put(key.clone(), encode(&DeadSpace { emptied: Some(now(txn)), ..dead }));
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// True when that left something for the sweeper.
+fn remove_rows(txn: &mut Txn<'_>, keys: &BlobKeys, column: Column, rows: &[Key]) -> Decided<bool> {
+    let mut loose: Vec<Run> = Vec::new();
+    let mut trash = false;
+    for key in rows {
+        if column == keys::GARBAGE {
+            trash |= keep_pieces(txn, key)?;
+            continue;
+        }
+        if column == keys::CLAIMS
+            && let (Some(claim), Some((extent, offset, _))) = (get::<Claim>(txn, key)?, keys::read_claim(key))
+        {
+            loose.push(Run { extent, offset, length: claim.length, seal: claim.seal });
+        }
+        txn.delete(key.clone());
+    }
+    let loose = if loose.is_empty() { Vec::new() } else { vec![Garbage::Pieces(loose)] };
+    Ok(Trash(loose).write(txn, keys) || trash)
+}
+
+/// Of a garbage row, only pieces matter any more: the rest is about rows that are gone.
+fn keep_pieces(txn: &mut Txn<'_>, key: &Key) -> Decided<bool> {
+    let Some(Dead(mut items)) = get(txn, key)? else {
+        return Ok(false);
+    };
+    items.retain(|item| matches!(item, Garbage::Pieces(_)));
+    let any = !items.is_empty();
+    if any {
+        txn.put(key.clone(), encode(&Dead(items)));
+    } else {
+        txn.delete(key.clone());
+    }
+    Ok(any)
+}
