@@ -5,9 +5,18 @@
 //! * what is read is what was written, or `Fault::Corrupt`: never other bytes;
 //! * a piece is given back only after nobody can be reading it.
 
+pub(crate) mod checksum;
+mod memory;
+mod pins;
+
 use bytes::Bytes;
 
 use crate::{BoxFuture, Fault};
+
+pub use memory::Memory;
+
+pub(crate) use checksum::Running;
+pub(crate) use pins::Pins;
 
 /// The longest piece: long content is several of them.
 pub const PIECE_MAX: u64 = 64 << 20;
@@ -35,13 +44,18 @@ pub trait Content: Send + Sync + 'static {
     fn pin(&self) -> Pin;
 
     /// Gives pieces back to the file system, once no pin is older than this call.
-    /// Durable records must not name them any more.
+    /// Durable records must not name them any more. Giving back twice does no harm.
     fn free(&self, pieces: Vec<Piece>);
+
+    /// Waits until all that was freed before this call has been given back, so that whoever keeps a durable
+    /// note of what is to be freed knows when to drop the note. Never while the caller holds a pin.
+    fn freed(&self) -> BoxFuture<'static, ()>;
 
     /// Extents that an earlier process left without settling what in them is live.
     fn unsettled(&self) -> Vec<u64>;
 
-    /// Says what is live in an unsettled extent (offset and length, in order); all else in it is given back.
+    /// Says what is live in an unsettled extent (offset and length of each piece, in order); all else in it is
+    /// given back.
     fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>>;
 }
 
@@ -52,36 +66,64 @@ pub trait Stage: Send {
     fn finish(self: Box<Self>) -> BoxFuture<'static, Result<Staged, Fault>>;
 }
 
+/// What became of staged pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A committed record names them.
+    Adopted,
+    /// Perhaps a record names them: the next start finds out.
+    Left,
+    /// No record names them, nor will.
+    Dropped,
+}
+
 /// Pieces on disk that no record names yet. Dropped, they are given back; `adopted` keeps them;
 /// `leave` keeps them until the next start finds out (for when nobody knows whether the transaction committed).
 pub struct Staged {
     pieces: Vec<Piece>,
-    release: Option<Box<dyn FnOnce(Vec<Piece>) + Send>>,
+    crc64: u64,
+    settle: Option<Settle>,
 }
 
+type Settle = Box<dyn FnOnce(Fate, Vec<Piece>) + Send>;
+
 impl Staged {
-    pub fn new(pieces: Vec<Piece>, release: impl FnOnce(Vec<Piece>) + Send + 'static) -> Self {
-        Self { pieces, release: Some(Box::new(release)) }
+    /// `crc64` is that of all the bytes together, and `settle` learns exactly once what became of the pieces.
+    pub fn new(pieces: Vec<Piece>, crc64: u64, settle: impl FnOnce(Fate, Vec<Piece>) + Send + 'static) -> Self {
+        Self { pieces, crc64, settle: Some(Box::new(settle)) }
     }
 
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
+    /// The CRC64 (NVME polynomial, as in `x-ms-content-crc64`) of the whole content.
+    pub fn crc64(&self) -> u64 {
+        self.crc64
+    }
+
+    pub fn length(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.length).sum()
+    }
+
     pub fn adopted(mut self) {
-        self.release = None;
+        self.end(Fate::Adopted);
     }
 
     pub fn leave(mut self) {
-        self.release = None;
+        self.end(Fate::Left);
+    }
+
+    fn end(&mut self, fate: Fate) {
+        if let Some(settle) = self.settle.take() {
+            settle(fate, std::mem::take(&mut self.pieces));
+        }
     }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(release) = self.release.take() {
-            release(std::mem::take(&mut self.pieces));
-        }
+        self.end(Fate::Dropped);
     }
 }
 
