@@ -101,7 +101,9 @@ pub struct Head {
 
 impl Head {
     pub fn read(parts: http::request::Parts, arrival: Arrival) -> Result<Self, Refusal> {
-        if let Some((name, value)) = parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err()) {
+        if let Some((name, value)) =
+            parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err())
+        {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             return Err(Refusal::InvalidHeaderValue { header: Cow::Owned(name.as_str().to_owned()), value });
         }
@@ -162,7 +164,11 @@ impl Head {
     }
 
     /// A query parameter that may be absent but must not be wrong.
-    pub fn query_opt<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refusal> {
+    pub fn query_opt<T>(
+        &self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
         self.query
             .get(name)
             .map(|text| {
@@ -265,7 +271,9 @@ fn primary_name(name: &str) -> (&str, bool) {
 fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
     match rest.split_once('/') {
         None if rest.is_empty() => Ok(Target::Service),
-        None if query.get("restype").is_none() => Ok(Target::Blob { container: "$root".to_owned(), blob: decode(rest)? }),
+        None if query.get("restype").is_none() => {
+            Ok(Target::Blob { container: "$root".to_owned(), blob: decode(rest)? })
+        }
         None => Ok(Target::Container(decode(rest)?)),
         Some((container, "")) => Ok(Target::Container(decode(container)?)),
         Some((container, blob)) => Ok(Target::Blob { container: decode(container)?, blob: decode(blob)? }),
@@ -273,7 +281,8 @@ fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
 }
 
 fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Version>, Refusal> {
-    let header = headers.get("x-ms-version").and_then(|value| value.to_str().ok()).map(str::trim).filter(|v| !v.is_empty());
+    let header =
+        headers.get("x-ms-version").and_then(|value| value.to_str().ok()).map(str::trim).filter(|v| !v.is_empty());
     if let Some(text) = header {
         return match Version::parse(text) {
             Some(version) => Ok(Some(version)),
@@ -313,4 +322,94 @@ pub fn guid(id: u128) -> String {
 /// Metadata headers, in the order they were sent: `x-ms-meta-<name>`.
 pub fn metadata_name(name: &HeaderName) -> Option<&str> {
     name.as_str().strip_prefix("x-ms-meta-")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn read(uri: &str, headers: &[(&str, &str)]) -> Result<Head, Refusal> {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let arrival = Arrival {
+            service: Service::Blob,
+            secure: false,
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            now: Timestamp::from_ticks(0),
+            request_id: 0,
+            loose: false,
+        };
+        Head::read(request.body(()).unwrap().into_parts().0, arrival)
+    }
+
+    #[test]
+    fn addresses() {
+        let blob = |container: &str, blob: &str| Target::Blob { container: container.into(), blob: blob.into() };
+        let container = |name: &str| Target::Container(name.into());
+        let table = [
+            ("127.0.0.1:10000", "/acc/c/b", Style::Path, "acc", false, blob("c", "b")),
+            ("localhost", "/acc-secondary/c/b", Style::Path, "acc", true, blob("c", "b")),
+            ("[::1]:10000", "/acc", Style::Path, "acc", false, Target::Service),
+            ("storage.example.com", "/acc/", Style::Path, "acc", false, Target::Service),
+            ("acc.blob.localhost:10000", "/c/b", Style::Host, "acc", false, blob("c", "b")),
+            ("acc-secondary.blob.core.windows.net", "/", Style::Host, "acc", true, Target::Service),
+            ("acc.z13.blob.storage.azure.net", "/c?restype=container", Style::Host, "acc", false, container("c")),
+            ("acc-dualstack.blob.core.windows.net", "/c/", Style::Host, "acc", false, container("c")),
+            ("acc.blob.localhost", "/b", Style::Host, "acc", false, blob("$root", "b")),
+            ("127.0.0.1", "/acc/b", Style::Path, "acc", false, blob("$root", "b")),
+            ("127.0.0.1", "/acc/c?restype=container", Style::Path, "acc", false, container("c")),
+            ("127.0.0.1", "/acc/c/d%2Fe%20f/g", Style::Path, "acc", false, blob("c", "d/e f/g")),
+            ("127.0.0.1", "/acc/c/a+b", Style::Path, "acc", false, blob("c", "a+b")),
+            ("127.0.0.1", "/acc/c//x", Style::Path, "acc", false, blob("c", "/x")),
+        ];
+        for (host, uri, style, account, secondary, target) in table {
+            let head = read(uri, &[("host", host)]).unwrap();
+            let seen = (head.style, head.account.as_str(), head.secondary, head.target);
+            assert_eq!(seen, (style, account, secondary, target), "{host}{uri}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        let sas = "sv=2020-02-10&sig=x";
+        let table = [
+            ("", Some("2021-08-06"), "2021-08-06"),
+            ("", Some("2099-01-01"), "2099-01-01"),
+            ("", Some("yesterday"), "refused"),
+            ("", None, "unsaid"),
+            (sas, None, "2020-02-10"),
+            (sas, Some("2021-08-06"), "2021-08-06"),
+            ("api-version=2019-02-02&sv=2020-02-10&sig=x", None, "2019-02-02"),
+            ("sv=2020-02-10", None, "unsaid"),
+        ];
+        for (query, header, expected) in table {
+            let headers: Vec<_> = header.map(|header| ("x-ms-version", header)).into_iter().collect();
+            let seen = match read(&format!("/a/c/b?{query}"), &headers) {
+                Err(_) => "refused".to_owned(),
+                Ok(head) if head.version_sent => head.version.to_string(),
+                Ok(_) => "unsaid".to_owned(),
+            };
+            assert_eq!(seen, expected, "{query} {header:?}");
+        }
+    }
+
+    #[test]
+    fn queries() {
+        let query = Query::parse("Comp=list&include=&a=b%26c+d&&flag").unwrap();
+        assert_eq!(query.get("comp"), Some("list"));
+        assert_eq!(query.get("include"), None);
+        assert_eq!(query.raw("include"), Some(""));
+        assert_eq!(query.get("a"), Some("b&c d"));
+        assert_eq!(query.raw("flag"), Some(""));
+        assert_eq!(Query::parse("a=%ff").err(), Some(Refusal::InvalidUri));
+    }
+
+    #[test]
+    fn a_guid_has_five_groups() {
+        assert_eq!(guid(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef), "01234567-89ab-cdef-0123-456789abcdef");
+    }
 }

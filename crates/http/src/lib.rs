@@ -1,8 +1,20 @@
 //! How it is said: Azure Storage's REST API in front of [`lazuli_store`]. This crate cannot reach the engine, so no
 //! request can go round the rules; and it reads no clock and makes no ids: both are handed in.
 
+pub mod accounts;
+pub mod answer;
+pub mod auth;
+pub mod blob;
+pub mod body;
+pub mod cors;
 pub mod head;
+pub mod metrics;
 pub mod operation;
+pub mod serve;
+pub mod status;
+pub mod wire;
 
+pub use accounts::Accounts;
 pub use head::{Head, Query, Service, Style, Target};
 pub use operation::Spec;
+pub use serve::{Edge, Ids, Options};

@@ -1,6 +1,13 @@
 //! What an operation is: data. Routing, SAS permissions, limits, the conditional headers it takes, and the list of
 //! operations all derive from one table of [`Spec`]s, so that they cannot disagree.
 
+use lazuli_model::Refusal;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::head::{Head, Target};
+use crate::serve::Ask;
+
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
@@ -101,5 +108,307 @@ impl Spec {
     /// Whether it changes what is stored.
     pub fn writes(&self) -> bool {
         self.methods.iter().any(|method| matches!(*method, "PUT" | "DELETE" | "POST" | "PATCH"))
+    }
+
+    pub fn matches(&self, asked: &Asked<'_>) -> bool {
+        self.matches_path(asked)
+            && self.methods.contains(&asked.head.method.as_str())
+            && self.when.iter().all(|when| when.holds(asked.head))
+    }
+
+    fn matches_path(&self, asked: &Asked<'_>) -> bool {
+        self.on == asked.on && same(self.comp, asked.comp) && same(self.restype, asked.restype)
+    }
+}
+
+/// The parts of a request that routing looks at for every spec, looked up once.
+pub struct Asked<'a> {
+    head: &'a Head,
+    on: On,
+    comp: Option<&'a str>,
+    restype: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    pub fn of(head: &'a Head) -> Self {
+        let on = match head.target {
+            Target::Service => On::Service,
+            Target::Container(_) => On::Container,
+            Target::Blob { .. } => On::Blob,
+        };
+        Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
+    }
+}
+
+fn same(spec: Option<&str>, asked: Option<&str>) -> bool {
+    match (spec, asked) {
+        (None, None) => true,
+        (Some(spec), Some(asked)) => spec.eq_ignore_ascii_case(asked),
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+impl When {
+    fn holds(&self, head: &Head) -> bool {
+        match *self {
+            When::Header(name) => head.text(name).is_some(),
+            When::NoHeader(name) => head.text(name).is_none(),
+            When::HeaderIs(name, value) => head.text(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
+            When::HeaderIsNot(name, value) => !head.text(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
+            When::Query(name) => head.query.get(name).is_some(),
+            When::NoQuery(name) => head.query.get(name).is_none(),
+        }
+    }
+}
+
+pub type Running<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send + 'a>>;
+
+/// An operation that is served: what it is, and what it does.
+pub struct Operation {
+    pub spec: &'static Spec,
+    pub run: for<'a> fn(&'a mut Ask) -> Running<'a>,
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub enum Route {
+    /// The index into [`crate::blob::SERVED`], which is also the operation's row in the metrics.
+    Served(usize),
+    /// Azure has it; we do not, yet.
+    NotYet(&'static Spec),
+}
+
+/// Finds the operation. When there is none, says what to blame as precisely as the table allows.
+pub fn route(served: &'static [Operation], not_yet: &'static [Spec], head: &Head) -> Result<Route, Refusal> {
+    let asked = Asked::of(head);
+    if let Some(at) = served.iter().position(|operation| operation.spec.matches(&asked)) {
+        return Ok(Route::Served(at));
+    }
+    if let Some(spec) = not_yet.iter().find(|spec| spec.matches(&asked)) {
+        return Ok(Route::NotYet(spec));
+    }
+    Err(unrouted(served.iter().map(|operation| operation.spec).chain(not_yet), &asked))
+}
+
+fn unrouted(specs: impl Iterator<Item = &'static Spec>, asked: &Asked<'_>) -> Refusal {
+    let here: Vec<_> = specs.filter(|spec| spec.matches_path(asked)).collect();
+    if here.is_empty() {
+        let (name, value) = match (asked.comp, asked.restype) {
+            (Some(comp), _) => ("comp", comp),
+            (None, Some(restype)) => ("restype", restype),
+            (None, None) => return Refusal::UnsupportedHttpVerb,
+        };
+        return Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason: "".into() };
+    }
+    let method = asked.head.method.as_str();
+    let discriminator = here.iter().filter(|spec| spec.methods.contains(&method)).find_map(|spec| {
+        spec.when.iter().find_map(|when| match *when {
+            When::HeaderIs(name, _) if !when.holds(asked.head) => Some(name),
+            When::HeaderIs(..) | When::Header(_) | When::NoHeader(_) | When::HeaderIsNot(..) => None,
+            When::Query(_) | When::NoQuery(_) => None,
+        })
+    });
+    match discriminator {
+        None => Refusal::UnsupportedHttpVerb,
+        Some(header) => match asked.head.text(header) {
+            None => Refusal::MissingRequiredHeader { header: header.into() },
+            Some(value) => Refusal::InvalidHeaderValue { header: header.into(), value: value.to_owned() },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+    use crate::blob::{NOT_YET, SERVED};
+    use crate::head::{Arrival, Service};
+    use lazuli_model::Timestamp;
+
+    fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Head {
+        let mut request = http::Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let arrival = Arrival {
+            service: Service::Blob,
+            secure: false,
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            now: Timestamp::from_ticks(0),
+            request_id: 0,
+            loose: false,
+        };
+        Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap()
+    }
+
+    fn all() -> Vec<&'static Spec> {
+        SERVED.iter().map(|operation| operation.spec).chain(NOT_YET).collect()
+    }
+
+    /// The plainest request that `spec` describes.
+    fn plainest(spec: &Spec, method: &str) -> Head {
+        let path = match spec.on {
+            On::Service => "/account",
+            On::Container => "/account/container",
+            On::Blob => "/account/container/blob",
+        };
+        let mut query: Vec<String> = Vec::new();
+        query.extend(spec.restype.map(|restype| format!("restype={restype}")));
+        query.extend(spec.comp.map(|comp| format!("comp={comp}")));
+        let mut headers = Vec::new();
+        for when in spec.when {
+            match *when {
+                When::Header(name) => headers.push((name, "x")),
+                When::HeaderIs(name, value) => headers.push((name, value)),
+                When::Query(name) => query.push(format!("{name}=x")),
+                When::NoHeader(_) | When::HeaderIsNot(..) | When::NoQuery(_) => {}
+            }
+        }
+        // A container without restype would be a blob in $root.
+        let path =
+            if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
+        head(method, &format!("{path}?{}", query.join("&")), &headers)
+    }
+
+    #[test]
+    fn every_operation_is_reached_by_its_own_request_and_by_no_other() {
+        for spec in all() {
+            for method in spec.methods {
+                let head = plainest(spec, method);
+                let asked = Asked::of(&head);
+                let reached: Vec<_> =
+                    all().into_iter().filter(|other| other.matches(&asked)).map(|other| other.name).collect();
+                assert_eq!(reached, [spec.name], "{method}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = all().iter().map(|spec| spec.name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    /// Every combination of the headers and parameters that tell operations apart: never two operations for one request.
+    #[test]
+    fn no_request_has_two_operations() {
+        let discriminators: [(&str, &[&str]); 6] = [
+            ("x-ms-blob-type", &["", "BlockBlob", "PageBlob", "other"]),
+            ("x-ms-copy-source", &["", "x"]),
+            ("x-ms-requires-sync", &["", "true", "false"]),
+            ("x-ms-lease-action", &["", "acquire", "break", "other"]),
+            ("x-ms-blob-content-length", &["", "1"]),
+            ("x-ms-sequence-number-action", &["", "max"]),
+        ];
+        let mut comps: Vec<_> = all().iter().filter_map(|spec| spec.comp).collect();
+        comps.sort_unstable();
+        comps.dedup();
+        comps.push("");
+        let total: usize = discriminators.iter().map(|(_, values)| values.len()).product();
+        for pick in 0..total {
+            let mut rest = pick;
+            let headers: Vec<(&str, &str)> = discriminators
+                .iter()
+                .map(|(name, values)| {
+                    let value = values[rest % values.len()];
+                    rest /= values.len();
+                    (*name, value)
+                })
+                .filter(|(_, value)| !value.is_empty())
+                .collect();
+            for (path, restype) in [("/a", ""), ("/a/c", "container"), ("/a/c/b", "")] {
+                for comp in &comps {
+                    for method in ["GET", "HEAD", "PUT", "DELETE", "POST"] {
+                        let head = head(method, &format!("{path}?restype={restype}&comp={comp}"), &headers);
+                        let asked = Asked::of(&head);
+                        let reached = all().into_iter().filter(|spec| spec.matches(&asked)).count();
+                        assert!(reached <= 1, "{method} {path} {comp} {headers:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let invalid = |name: &'static str, value: &str| Refusal::InvalidQueryParameterValue {
+            name: name.into(),
+            value: value.to_owned(),
+            reason: "".into(),
+        };
+        let missing = |header: &'static str| Refusal::MissingRequiredHeader { header: header.into() };
+        let rock = Refusal::InvalidHeaderValue { header: "x-ms-blob-type".into(), value: "Rock".into() };
+        let table = [
+            ("PUT", "/a/c/b", "", missing("x-ms-blob-type")),
+            ("PUT", "/a/c/b", "Rock", rock),
+            ("PUT", "/a/c/b?comp=lease", "", missing("x-ms-lease-action")),
+            ("PUT", "/a/c/b?comp=nonsense", "", invalid("comp", "nonsense")),
+            ("GET", "/a/c?restype=nonsense", "", invalid("restype", "nonsense")),
+            ("POST", "/a/c/b", "", Refusal::UnsupportedHttpVerb),
+            ("DELETE", "/a?comp=list", "", Refusal::UnsupportedHttpVerb),
+            ("GET", "/a", "", Refusal::UnsupportedHttpVerb),
+        ];
+        for (method, uri, kind, expected) in table {
+            match route(SERVED, NOT_YET, &head(method, uri, &[("x-ms-blob-type", kind)])) {
+                Err(refusal) => assert_eq!(refusal, expected, "{method} {uri}"),
+                Ok(_) => panic!("{method} {uri} has an operation"),
+            }
+        }
+    }
+
+    /// The concurrency column of the published OpenAPI file, for what is served.
+    #[test]
+    fn conditions_are_those_of_the_reference() {
+        let all = ETAGS | DATES | IF_TAGS;
+        let table: [(&str, u8); 38] = [
+            ("GetBlob", all | LEASE),
+            ("GetBlobProperties", all | LEASE),
+            ("GetBlobMetadata", all | LEASE),
+            ("PutBlob", all | LEASE),
+            ("PutBlock", LEASE),
+            ("PutBlockList", all | LEASE),
+            ("GetBlockList", IF_TAGS | LEASE),
+            ("DeleteBlob", all | LEASE),
+            ("SetBlobMetadata", all | LEASE),
+            ("SetBlobProperties", all | LEASE),
+            ("SnapshotBlob", all | LEASE),
+            // ETags and dates were added to these two with 2026-02-06.
+            ("GetBlobTags", all | LEASE),
+            ("SetBlobTags", all | LEASE),
+            ("AcquireBlobLease", all),
+            ("RenewBlobLease", all | LEASE),
+            ("ChangeBlobLease", all | LEASE),
+            ("ReleaseBlobLease", all | LEASE),
+            ("BreakBlobLease", all),
+            ("CreateContainer", 0),
+            ("DeleteContainer", DATES | LEASE),
+            ("GetContainerProperties", LEASE),
+            ("GetContainerMetadata", LEASE),
+            ("SetContainerMetadata", IF_MODIFIED_SINCE | LEASE),
+            ("GetContainerAcl", LEASE),
+            ("SetContainerAcl", DATES | LEASE),
+            ("AcquireContainerLease", DATES),
+            ("RenewContainerLease", DATES | LEASE),
+            ("ChangeContainerLease", DATES | LEASE),
+            ("ReleaseContainerLease", DATES | LEASE),
+            ("BreakContainerLease", DATES),
+            ("ListBlobs", 0),
+            ("ListContainers", 0),
+            ("GetServiceProperties", 0),
+            ("SetServiceProperties", 0),
+            ("GetServiceStats", 0),
+            ("GetAccountInfo", 0),
+            ("GetAccountInfoOfContainer", 0),
+            ("GetAccountInfoOfBlob", 0),
+        ];
+        assert_eq!(table.len(), SERVED.len());
+        for (name, takes) in table {
+            let operation = SERVED.iter().find(|operation| operation.spec.name == name);
+            assert_eq!(operation.map(|operation| operation.spec.takes), Some(takes), "{name}");
+        }
     }
 }

@@ -1,0 +1,276 @@
+//! What is said back: a status, headers and a body. Header names are parsed at compile time, constant values once, and
+//! bodies of blobs stream from the store without being held.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use hyper::ext::ReasonPhrase;
+use lazuli_model::{ETag, Timestamp};
+use lazuli_store::{Failure, Reader};
+
+use crate::wire::structured::Encoder;
+
+macro_rules! names {
+    ($($name:ident = $text:literal;)*) => { $(pub static $name: HeaderName = HeaderName::from_static($text);)* };
+}
+
+/// The headers that answers carry.
+#[rustfmt::skip]
+pub mod name {
+    use http::header::HeaderName;
+    names! {
+        ACCEPT_RANGES = "accept-ranges";
+        ACCESS_TIER = "x-ms-access-tier";
+        ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
+        ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
+        ACCOUNT_KIND = "x-ms-account-kind";
+        BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
+        BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
+        BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
+        BLOB_TYPE = "x-ms-blob-type";
+        CACHE_CONTROL = "cache-control";
+        CLIENT_REQUEST_ID = "x-ms-client-request-id";
+        CONTENT_CRC64 = "x-ms-content-crc64";
+        CONTENT_DISPOSITION = "content-disposition";
+        CONTENT_ENCODING = "content-encoding";
+        CONTENT_LANGUAGE = "content-language";
+        CONTENT_LENGTH = "content-length";
+        CONTENT_MD5 = "content-md5";
+        CONTENT_RANGE = "content-range";
+        CONTENT_TYPE = "content-type";
+        CREATION_TIME = "x-ms-creation-time";
+        DEFAULT_ENCRYPTION_SCOPE = "x-ms-default-encryption-scope";
+        DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
+        DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
+        ERROR_CODE = "x-ms-error-code";
+        ETAG = "etag";
+        HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
+        HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
+        IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        LAST_MODIFIED = "last-modified";
+        LEASE_DURATION = "x-ms-lease-duration";
+        LEASE_ID = "x-ms-lease-id";
+        LEASE_STATE = "x-ms-lease-state";
+        LEASE_STATUS = "x-ms-lease-status";
+        LEASE_TIME = "x-ms-lease-time";
+        REQUEST_ID = "x-ms-request-id";
+        REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
+        SERVER = "server";
+        SERVER_ENCRYPTED = "x-ms-server-encrypted";
+        SKU_NAME = "x-ms-sku-name";
+        SNAPSHOT = "x-ms-snapshot";
+        STRUCTURED_BODY = "x-ms-structured-body";
+        STRUCTURED_CONTENT_LENGTH = "x-ms-structured-content-length";
+        TAG_COUNT = "x-ms-tag-count";
+        VARY = "vary";
+        VERSION = "x-ms-version";
+        WWW_AUTHENTICATE = "www-authenticate";
+    }
+}
+
+/// What an operation answers.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub payload: Payload,
+    /// Azure's reason phrases are the first lines of its messages.
+    pub reason: Option<ReasonPhrase>,
+}
+
+impl Answer {
+    pub fn new(status: StatusCode) -> Self {
+        Self { status, headers: HeaderMap::with_capacity(32), payload: Payload::Empty, reason: None }
+    }
+
+    pub fn constant(mut self, name: &HeaderName, value: &'static str) -> Self {
+        self.headers.insert(name.clone(), HeaderValue::from_static(value));
+        self
+    }
+
+    /// A value that came from a client long ago is known to be a header's; what is not is left out rather than a panic.
+    pub fn text(mut self, name: &HeaderName, value: impl Into<String>) -> Self {
+        if let Ok(value) = HeaderValue::try_from(value.into()) {
+            self.headers.insert(name.clone(), value);
+        }
+        self
+    }
+
+    pub fn optional(self, name: &HeaderName, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self,
+        }
+    }
+
+    pub fn number(mut self, name: &HeaderName, value: u64) -> Self {
+        self.headers.insert(name.clone(), HeaderValue::from(value));
+        self
+    }
+
+    pub fn date(self, name: &HeaderName, at: Timestamp) -> Self {
+        self.text(name, at.to_http())
+    }
+
+    pub fn etag(self, etag: ETag, modified: Timestamp) -> Self {
+        self.text(&name::ETAG, etag.to_string()).date(&name::LAST_MODIFIED, modified)
+    }
+
+    pub fn xml(mut self, document: impl Into<Bytes>) -> Self {
+        self.payload = Payload::Whole(document.into());
+        self.constant(&name::CONTENT_TYPE, "application/xml")
+    }
+}
+
+/// The body of an answer.
+pub enum Payload {
+    Empty,
+    Whole(Bytes),
+    Stream(Flow),
+}
+
+impl Payload {
+    pub fn stream(reader: Reader, length: u64) -> Self {
+        Payload::Stream(Flow { state: State::Ready(Box::new(reader)), left: length, framing: None })
+    }
+
+    /// As a structured message.
+    pub fn framed(reader: Reader, length: u64) -> Self {
+        let mut encoder = Encoder::new(length);
+        let left = encoder.message_length();
+        let mut pieces = Vec::new();
+        if length == 0 {
+            encoder.empty(&mut pieces);
+        }
+        let framing = Framing { encoder, ready: pieces.into(), pieces: Vec::new() };
+        Payload::Stream(Flow { state: State::Ready(Box::new(reader)), left, framing: Some(Box::new(framing)) })
+    }
+
+    pub fn length(&self) -> u64 {
+        match self {
+            Payload::Empty => 0,
+            Payload::Whole(bytes) => bytes.len() as u64,
+            Payload::Stream(flow) => flow.left,
+        }
+    }
+}
+
+type Step = (Box<Reader>, Result<Option<Bytes>, Failure>);
+
+/// A blob's bytes on their way out. One piece is in memory at a time, besides what the connection buffers.
+pub struct Flow {
+    state: State,
+    /// Bytes still to be sent.
+    left: u64,
+    framing: Option<Box<Framing>>,
+}
+
+struct Framing {
+    encoder: Encoder,
+    ready: VecDeque<Bytes>,
+    pieces: Vec<Bytes>,
+}
+
+enum State {
+    Ready(Box<Reader>),
+    Reading(Pin<Box<dyn Future<Output = Step> + Send>>),
+    Done,
+}
+
+/// The answer broke off: the connection is closed, so that the client cannot take a part for the whole.
+#[derive(Debug)]
+pub struct BrokenOff;
+
+impl std::fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the blob could not be read to its end")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+impl Flow {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        loop {
+            let framed = self.framing.as_mut().and_then(|framing| framing.ready.pop_front());
+            let piece = match framed {
+                Some(piece) => piece,
+                None => match ready!(self.poll_content(cx)) {
+                    None if self.left == 0 => return Poll::Ready(None),
+                    None => return Poll::Ready(Some(Err(BrokenOff))),
+                    Some(Err(broken)) => return Poll::Ready(Some(Err(broken))),
+                    Some(Ok(content)) => match self.framing.as_mut() {
+                        None => content,
+                        Some(framing) => {
+                            framing.encoder.push(content, &mut framing.pieces);
+                            framing.ready.extend(framing.pieces.drain(..));
+                            continue;
+                        }
+                    },
+                },
+            };
+            self.left = self.left.saturating_sub(piece.len() as u64);
+            return Poll::Ready(Some(Ok(piece)));
+        }
+    }
+
+    fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Done => return Poll::Ready(None),
+                State::Ready(mut reader) => {
+                    self.state = State::Reading(Box::pin(async move {
+                        let piece = reader.next().await;
+                        (reader, piece)
+                    }));
+                }
+                State::Reading(mut reading) => match reading.as_mut().poll(cx) {
+                    Poll::Pending => {
+                        self.state = State::Reading(reading);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready((reader, Ok(Some(piece)))) => {
+                        self.state = State::Ready(reader);
+                        return Poll::Ready(Some(Ok(piece)));
+                    }
+                    Poll::Ready((_, Ok(None))) => return Poll::Ready(None),
+                    Poll::Ready((_, Err(failure))) => {
+                        tracing::error!(?failure, "a blob could not be read to its end");
+                        return Poll::Ready(Some(Err(BrokenOff)));
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Body for Payload {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let payload = self.get_mut();
+        match payload {
+            Payload::Empty => Poll::Ready(None),
+            Payload::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *payload = Payload::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Payload::Stream(flow) => flow.poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length())
+    }
+}

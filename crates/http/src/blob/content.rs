@@ -1,0 +1,115 @@
+//! Content on its way in: the body, taken out of its structured framing if it has one, held to its limit, and compared
+//! with the digests that the client sent along.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use lazuli_model::{Refusal, Version};
+use lazuli_store::{Broken, Failure, Received, Source};
+
+use crate::answer::{Answer, name};
+use crate::body::Upload;
+use crate::head::Head;
+use crate::serve::Ask;
+use crate::wire::digest::{Claimed, crc64_text, md5_text};
+use crate::wire::structured::{self, Decoder};
+
+/// Writes that were given an MD5 return the CRC64 besides.
+const BOTH_DIGESTS_SINCE: Version = Version::new(2026, 10, 6);
+
+/// What an answer says about the bytes that arrived.
+pub struct Digests {
+    pub md5: Option<[u8; 16]>,
+    pub crc64: u64,
+    claimed: Claimed,
+    structured: bool,
+}
+
+/// Receives the body. `whole` is whether it is a whole blob: then its MD5 is kept, so it is always computed.
+pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, Digests), Failure> {
+    let claimed = Claimed::read(&ask.head)?;
+    let structured = structured_length(&ask.head)?;
+    let expected = structured.or(ask.body.expected());
+    if expected.is_some_and(|length| length > limit) {
+        return Err(Refusal::RequestBodyTooLarge { limit }.into());
+    }
+    let md5 = whole || claimed.transfer_md5.is_some();
+    let received = match structured {
+        None => ask.store.receive(&mut ask.body, expected, limit, md5).await?,
+        Some(length) => {
+            let decoder = Some(Decoder::new(length));
+            let mut source = Framed { body: &mut ask.body, decoder, pieces: Vec::new(), ready: VecDeque::new() };
+            ask.store.receive(&mut source, expected, limit, md5).await?
+        }
+    };
+    claimed.check(received.md5, received.crc64, whole)?;
+    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some() };
+    Ok((received, digests))
+}
+
+/// The length of the content inside a structured message, if the body is one.
+fn structured_length(head: &Head) -> Result<Option<u64>, Refusal> {
+    if head.opt("x-ms-structured-body", |text| structured::is_known_form(text).then_some(()))?.is_none() {
+        return Ok(None);
+    }
+    head.required("x-ms-structured-content-length", |text| text.parse().ok()).map(Some)
+}
+
+impl Digests {
+    /// Put Blob always returns both; other writes return the one that was asked for, or the CRC64.
+    pub fn answer(&self, answer: Answer, head: &Head, whole: bool) -> Answer {
+        let md5 = self.md5.filter(|_| whole || self.claimed.transfer_md5.is_some());
+        let crc64 = whole || md5.is_none() || head.version >= BOTH_DIGESTS_SINCE;
+        let answer = answer
+            .optional(&name::CONTENT_MD5, md5.map(md5_text))
+            .optional(&name::CONTENT_CRC64, crc64.then(|| crc64_text(self.crc64)));
+        if self.structured { answer.constant(&name::STRUCTURED_BODY, structured::FORM) } else { answer }
+    }
+}
+
+/// A structured body, read as the content inside it.
+struct Framed<'a> {
+    body: &'a mut Upload,
+    /// Gone when the message has ended.
+    decoder: Option<Decoder>,
+    pieces: Vec<Bytes>,
+    ready: VecDeque<Bytes>,
+}
+
+impl Framed<'_> {
+    async fn piece(&mut self) -> Result<Option<Bytes>, Broken> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Ok(Some(piece));
+            }
+            let Some(decoder) = self.decoder.as_mut() else { return Ok(None) };
+            match self.body.piece().await? {
+                Some(chunk) => {
+                    decoder.push(chunk, &mut self.pieces).map_err(Broken::Refused)?;
+                    self.ready.extend(self.pieces.drain(..));
+                }
+                None => {
+                    if let Some(decoder) = self.decoder.take() {
+                        decoder.finish().map_err(Broken::Refused)?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Source for Framed<'_> {
+    fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<Bytes>, Broken>> + Send + '_>> {
+        Box::pin(self.piece())
+    }
+}
+
+/// The digests of a document: checked against what the client sent, and returned as for content.
+pub fn document_digests(head: &Head, document: &[u8]) -> Result<Digests, Refusal> {
+    use md5::Digest as _;
+    let claimed = Claimed::read(head)?;
+    let md5 = claimed.transfer_md5.is_some().then(|| md5::Md5::digest(document).into());
+    let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, document);
+    claimed.check(md5, crc64, false)?;
+    Ok(Digests { md5, crc64, claimed, structured: false })
+}

@@ -1,0 +1,52 @@
+//! Create Container.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::access::PublicAccess;
+use lazuli_model::container::CreateContainer;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "CreateContainer",
+    methods: &["PUT"],
+    on: On::Container,
+    restype: Some("container"),
+    account_sas: Some(AccountNeeds { resource: 'c', any: "cw" }),
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let create = parse(&ask.head, (ask.ids)())?;
+    let made = ask.store.create_container(&ask.head.container_at()?, create).await?;
+    Ok(Answer::new(StatusCode::CREATED).etag(made.etag, made.modified))
+}
+
+fn parse(head: &Head, id: u128) -> Result<CreateContainer, Refusal> {
+    headers::conditions(head, &SPEC)?;
+    Ok(CreateContainer { id, metadata: headers::metadata(head)?, public: public_access(head)? })
+}
+
+pub fn public_access(head: &Head) -> Result<PublicAccess, Refusal> {
+    let access = head.opt("x-ms-blob-public-access", |text| match text.to_ascii_lowercase().as_str() {
+        "container" => Some(PublicAccess::Container),
+        "blob" => Some(PublicAccess::Blob),
+        // Azure's portal says so; the reference leaves the header out.
+        "none" => Some(PublicAccess::Off),
+        _ => None,
+    })?;
+    Ok(access.unwrap_or_default())
+}
+
+pub fn public_access_of(answer: Answer, access: PublicAccess) -> Answer {
+    match access {
+        PublicAccess::Off => answer,
+        PublicAccess::Blob => answer.constant(&name::BLOB_PUBLIC_ACCESS, "blob"),
+        PublicAccess::Container => answer.constant(&name::BLOB_PUBLIC_ACCESS, "container"),
+    }
+}

@@ -1,0 +1,128 @@
+//! Get Blob: whole or a range, plain or as a structured message. Small answers are one piece; large ones stream.
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode};
+use lazuli_model::blob::{Blob, ReadBlob};
+use lazuli_model::{Refusal, Version};
+use lazuli_store::{Failure, Reader};
+
+use crate::answer::{Answer, Payload, name};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+use crate::wire::digest::{crc64_text, md5_text};
+use crate::wire::range::{self, ByteRange, RangeDigest, Span};
+use crate::wire::structured;
+
+pub const SPEC: Spec = Spec {
+    name: "GetBlob",
+    methods: &["GET"],
+    on: On::Blob,
+    needs: "r",
+    also: &[("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
+    anonymous: Anonymous::Blob,
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+/// Up to here an answer is read before it is begun: one write, and a fault is still an honest 500.
+const WHOLE_MAX: u64 = 256 << 10;
+
+/// Get Blob shows the tier, as Get Blob Properties always did.
+const TIER_SINCE: Version = Version::new(2026, 10, 6);
+
+struct Get {
+    read: ReadBlob,
+    range: Option<ByteRange>,
+    digest: RangeDigest,
+    structured: bool,
+}
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let get = parse(&ask.head)?;
+    let snapshot = get.read.snapshot.is_some();
+    let mut reader = ask.store.open_blob(&ask.head.blob_at()?, get.read).await?;
+    let length = reader.blob.content.length;
+    let span = match get.range {
+        None => Span::whole(length),
+        Some(range) => range.within(length).inspect_err(|_| {
+            if let Ok(value) = HeaderValue::try_from(range::unsatisfied(length)) {
+                ask.beside.insert(name::CONTENT_RANGE.clone(), value);
+            }
+        })?,
+    };
+    get.digest.permit(span)?;
+    let answer = describe(&ask.head, &reader.blob, span, snapshot);
+    let answer = headers::overrides(answer, &ask.grant.overrides);
+    reader.seek(span.from, span.to);
+    if get.structured {
+        return Ok(framed(answer, reader, span));
+    }
+    if get.digest.any() || span.length() <= WHOLE_MAX {
+        let bytes = whole(&mut reader, span.length()).await?;
+        return Ok(digested(answer, bytes, get.digest));
+    }
+    Ok(Answer { payload: Payload::stream(reader, span.length()), ..answer })
+}
+
+fn parse(head: &Head) -> Result<Get, Refusal> {
+    let range = range::requested(head)?;
+    Ok(Get {
+        read: ReadBlob {
+            snapshot: headers::snapshot(head)?,
+            conditions: headers::conditions(head, &SPEC)?,
+            lease: headers::lease_id(head)?,
+        },
+        range,
+        digest: range::digests(head, range)?,
+        structured: head.opt("x-ms-structured-body", |text| structured::is_known_form(text).then_some(()))?.is_some(),
+    })
+}
+
+fn describe(head: &Head, blob: &Blob, span: Span, snapshot: bool) -> Answer {
+    let status = if span.partial { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let answer = headers::describe(Answer::new(status), blob, snapshot, head.now);
+    let answer = if head.version >= TIER_SINCE { headers::tier_of(answer, blob) } else { answer };
+    let answer = answer.number(&name::CONTENT_LENGTH, span.length());
+    let md5 = blob.headers.md5.map(md5_text);
+    if span.partial {
+        answer
+            .text(&name::CONTENT_RANGE, span.content_range(blob.content.length))
+            .optional(&name::BLOB_CONTENT_MD5, md5)
+    } else {
+        answer.optional(&name::CONTENT_MD5, md5)
+    }
+}
+
+/// All of a small answer. Most come in one piece, which is not copied.
+async fn whole(reader: &mut Reader, length: u64) -> Result<Bytes, Failure> {
+    let Some(first) = reader.next().await? else { return Ok(Bytes::new()) };
+    if first.len() as u64 >= length {
+        return Ok(first);
+    }
+    let mut bytes = BytesMut::with_capacity(length as usize);
+    bytes.extend_from_slice(&first);
+    while let Some(piece) = reader.next().await? {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.freeze())
+}
+
+fn digested(answer: Answer, bytes: Bytes, digest: RangeDigest) -> Answer {
+    use md5::Digest as _;
+    let md5 = digest.md5.then(|| md5_text(md5::Md5::digest(&bytes).into()));
+    let crc64 = digest.crc64.then(|| crc64_text(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes)));
+    let answer = answer.optional(&name::CONTENT_MD5, md5).optional(&name::CONTENT_CRC64, crc64);
+    Answer { payload: Payload::Whole(bytes), ..answer }
+}
+
+fn framed(answer: Answer, reader: Reader, span: Span) -> Answer {
+    let payload = Payload::framed(reader, span.length());
+    let answer = answer
+        .number(&name::CONTENT_LENGTH, payload.length())
+        .constant(&name::STRUCTURED_BODY, structured::FORM)
+        .number(&name::STRUCTURED_CONTENT_LENGTH, span.length());
+    Answer { payload, ..answer }
+}

@@ -1,0 +1,43 @@
+//! Get Blob Properties.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::ReadBlob;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+use crate::wire::digest::md5_text;
+
+pub const SPEC: Spec = Spec {
+    name: "GetBlobProperties",
+    methods: &["HEAD"],
+    on: On::Blob,
+    needs: "r",
+    also: &[("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
+    anonymous: Anonymous::Blob,
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let read = parse(&ask.head, &SPEC)?;
+    let snapshot = read.snapshot.is_some();
+    let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
+    let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)
+        .number(&name::CONTENT_LENGTH, blob.content.length)
+        .optional(&name::CONTENT_MD5, blob.headers.md5.map(md5_text));
+    Ok(headers::overrides(headers::tier_of(answer, &blob), &ask.grant.overrides))
+}
+
+pub fn parse(head: &Head, spec: &Spec) -> Result<ReadBlob, Refusal> {
+    Ok(ReadBlob {
+        snapshot: headers::snapshot(head)?,
+        conditions: headers::conditions(head, spec)?,
+        lease: headers::lease_id(head)?,
+    })
+}

@@ -1,0 +1,47 @@
+//! Get Container Properties.
+
+use http::StatusCode;
+use lazuli_model::container::{Container, ReadContainer};
+use lazuli_model::{Refusal, Timestamp};
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::create_container::public_access_of;
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Anonymous, LEASE, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "GetContainerProperties",
+    methods: &["GET", "HEAD"],
+    on: On::Container,
+    restype: Some("container"),
+    account_sas: Some(AccountNeeds { resource: 'c', any: "r" }),
+    anonymous: Anonymous::Container,
+    takes: LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let read = parse(&ask.head)?;
+    let container = ask.store.container(&ask.head.container_at()?, read).await?;
+    Ok(answer(&container, ask.head.now))
+}
+
+fn parse(head: &Head) -> Result<ReadContainer, Refusal> {
+    headers::conditions(head, &SPEC)?;
+    Ok(ReadContainer { lease: headers::lease_id(head)? })
+}
+
+fn answer(container: &Container, now: Timestamp) -> Answer {
+    let answer = Answer::new(StatusCode::OK)
+        .etag(container.etag, container.modified)
+        .constant(&name::HAS_IMMUTABILITY_POLICY, "false")
+        .constant(&name::HAS_LEGAL_HOLD, "false")
+        .constant(&name::IMMUTABLE_STORAGE_WITH_VERSIONING, "false")
+        .constant(&name::DEFAULT_ENCRYPTION_SCOPE, "$account-encryption-key")
+        .constant(&name::DENY_ENCRYPTION_SCOPE_OVERRIDE, "false");
+    let answer = headers::lease(answer, container.lease, now);
+    headers::metadata_of(public_access_of(answer, container.public), &container.metadata)
+}

@@ -1,0 +1,191 @@
+//! The headers that blob operations share: read into values once, written as Azure writes them.
+
+use lazuli_model::blob::{Blob, ContentHeaders, Kind, Tier};
+use lazuli_model::conditions::Match;
+use lazuli_model::tags::TagCondition;
+use lazuli_model::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
+
+use crate::answer::{Answer, name};
+use crate::auth::Overrides;
+use crate::head::{Head, Query, metadata_name};
+use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
+use crate::wire::digest::parse_md5;
+
+/// What a blob is when nobody says.
+pub const DEFAULT_TYPE: &str = "application/octet-stream";
+
+/// The conditions that `spec` takes. One that it does not take is refused: a condition ignored is a promise broken.
+pub fn conditions(head: &Head, spec: &Spec) -> Result<Conditions, Refusal> {
+    let takes = |flag: u8, header: &str| match head.text(header) {
+        Some(_) if spec.takes & flag == 0 => Err(Refusal::ConditionHeadersNotSupported),
+        text => Ok(text),
+    };
+    let date = |flag: u8, header: &'static str| {
+        takes(flag, header)?.map_or(Ok(None), |_| head.opt(header, Timestamp::parse_http))
+    };
+    let conditions = Conditions {
+        if_match: takes(IF_MATCH, "if-match")?.map(|_| etags(head, "if-match")),
+        if_none_match: takes(IF_NONE_MATCH, "if-none-match")?.map(|_| etags(head, "if-none-match")),
+        if_modified_since: date(IF_MODIFIED_SINCE, "if-modified-since")?,
+        if_unmodified_since: date(IF_UNMODIFIED_SINCE, "if-unmodified-since")?,
+        if_tags: takes(IF_TAGS, "x-ms-if-tags")?.map(TagCondition::parse).transpose()?,
+    };
+    if spec.writes() {
+        only_legal_pairs(&conditions)?;
+    }
+    Ok(conditions)
+}
+
+/// `*`, or a list of tags. A client may split the list over several lines.
+fn etags(head: &Head, header: &str) -> Match {
+    let lines = head.headers.get_all(header).iter().filter_map(|value| value.to_str().ok());
+    let tags: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    if tags.contains(&"*") { Match::Any } else { Match::OneOf(tags.into_iter().map(ETag::parse).collect()) }
+}
+
+/// "Specifying conditional headers": a write takes one condition, or one of two pairs.
+fn only_legal_pairs(conditions: &Conditions) -> Result<(), Refusal> {
+    let sent = (
+        conditions.if_match.is_some(),
+        conditions.if_none_match.is_some(),
+        conditions.if_modified_since.is_some(),
+        conditions.if_unmodified_since.is_some(),
+    );
+    let several = |tags: &Option<Match>| matches!(tags, Some(Match::OneOf(tags)) if tags.len() > 1);
+    if several(&conditions.if_match) || several(&conditions.if_none_match) {
+        return Err(Refusal::MultipleConditionHeadersNotSupported);
+    }
+    match sent {
+        (_, false, false, _) | (false, _, _, false) => Ok(()),
+        (true, true, _, _) | (true, _, true, _) | (_, true, _, true) | (_, _, true, true) => {
+            Err(Refusal::MultipleConditionHeadersNotSupported)
+        }
+    }
+}
+
+pub fn lease_id(head: &Head) -> Result<Option<LeaseId>, Refusal> {
+    head.opt("x-ms-lease-id", LeaseId::parse)
+}
+
+pub fn metadata(head: &Head) -> Result<Metadata, Refusal> {
+    let pairs = head.headers.iter().filter_map(|(header, value)| {
+        let name = metadata_name(header)?;
+        Some((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).trim().to_owned()))
+    });
+    Metadata::new(pairs.collect())
+}
+
+/// `x-ms-tags: name=value&name=value`, percent-encoded.
+pub fn tags(head: &Head) -> Result<Tags, Refusal> {
+    match head.text("x-ms-tags") {
+        None => Ok(Tags::default()),
+        Some(text) => {
+            let pairs = Query::parse(text).map_err(|_| Refusal::InvalidTag)?;
+            Tags::new(pairs.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        }
+    }
+}
+
+pub fn tier(head: &Head) -> Result<Option<Tier>, Refusal> {
+    head.opt("x-ms-access-tier", |text| match text.to_ascii_lowercase().as_str() {
+        "hot" => Some(Tier::Hot),
+        "cool" => Some(Tier::Cool),
+        "cold" => Some(Tier::Cold),
+        "archive" => Some(Tier::Archive),
+        "smart" => Some(Tier::Smart),
+        _ => None,
+    })
+}
+
+pub fn tier_text(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Hot => "Hot",
+        Tier::Cool => "Cool",
+        Tier::Cold => "Cold",
+        Tier::Archive => "Archive",
+        Tier::Smart => "Smart",
+    }
+}
+
+pub fn kind_text(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Block => "BlockBlob",
+    }
+}
+
+pub fn snapshot(head: &Head) -> Result<Option<Timestamp>, Refusal> {
+    head.query_opt("snapshot", Timestamp::parse_iso)
+}
+
+/// The `x-ms-blob-*` headers. What is not sent is not kept.
+pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
+    let text = |name: &str| head.text(name).map(str::to_owned);
+    Ok(ContentHeaders {
+        content_type: text("x-ms-blob-content-type"),
+        encoding: text("x-ms-blob-content-encoding"),
+        language: text("x-ms-blob-content-language"),
+        md5: head.text("x-ms-blob-content-md5").map(parse_md5).transpose()?,
+        cache_control: text("x-ms-blob-cache-control"),
+        disposition: text("x-ms-blob-content-disposition"),
+    })
+}
+
+/// What Get Blob and Get Blob Properties say alike.
+pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> Answer {
+    let headers = &blob.headers;
+    let answer = answer
+        .etag(blob.etag, blob.modified)
+        .optional(&name::CONTENT_TYPE, headers.content_type.as_deref())
+        .optional(&name::CONTENT_ENCODING, headers.encoding.as_deref())
+        .optional(&name::CONTENT_LANGUAGE, headers.language.as_deref())
+        .optional(&name::CACHE_CONTROL, headers.cache_control.as_deref())
+        .optional(&name::CONTENT_DISPOSITION, headers.disposition.as_deref())
+        .constant(&name::ACCEPT_RANGES, "bytes")
+        .constant(&name::BLOB_TYPE, kind_text(blob.kind))
+        .constant(&name::SERVER_ENCRYPTED, "true")
+        .date(&name::CREATION_TIME, blob.created);
+    let answer = if snapshot { answer } else { lease(answer, blob.lease, now) };
+    let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
+    metadata_of(answer, &blob.metadata)
+}
+
+/// The tier, which Get Blob shows only since 2026-10-06.
+pub fn tier_of(answer: Answer, blob: &Blob) -> Answer {
+    let answer = match blob.tier {
+        None => answer.constant(&name::ACCESS_TIER, "Hot").constant(&name::ACCESS_TIER_INFERRED, "true"),
+        Some(tier) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
+    };
+    match blob.tier_changed {
+        None => answer,
+        Some(changed) => answer.date(&name::ACCESS_TIER_CHANGE_TIME, changed),
+    }
+}
+
+pub fn lease(answer: Answer, lease: Lease, now: Timestamp) -> Answer {
+    let shown = lease.shown(now);
+    let answer = answer.constant(&name::LEASE_STATUS, shown.status).constant(&name::LEASE_STATE, shown.state);
+    match shown.duration {
+        None => answer,
+        Some(duration) => answer.constant(&name::LEASE_DURATION, duration),
+    }
+}
+
+pub fn metadata_of(mut answer: Answer, metadata: &Metadata) -> Answer {
+    for (name, value) in metadata.iter() {
+        let name = http::HeaderName::try_from(format!("x-ms-meta-{name}"));
+        if let (Ok(name), Ok(value)) = (name, http::HeaderValue::try_from(value)) {
+            answer.headers.insert(name, value);
+        }
+    }
+    answer
+}
+
+/// What a SAS says the answer's headers are (`rscc` and its kin).
+pub fn overrides(answer: Answer, overrides: &Overrides) -> Answer {
+    answer
+        .optional(&name::CACHE_CONTROL, overrides.cache_control.as_deref())
+        .optional(&name::CONTENT_DISPOSITION, overrides.content_disposition.as_deref())
+        .optional(&name::CONTENT_ENCODING, overrides.content_encoding.as_deref())
+        .optional(&name::CONTENT_LANGUAGE, overrides.content_language.as_deref())
+        .optional(&name::CONTENT_TYPE, overrides.content_type.as_deref())
+}

@@ -1,0 +1,95 @@
+//! List Blobs, flat and by delimiter. A client that would like Arrow gets XML, which it says it takes too.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::container::ReadContainer;
+use lazuli_store::{BlobPage, Failure, Include, ListBlobs};
+
+use crate::answer::Answer;
+use crate::blob::{headers, page};
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Anonymous, On, Spec};
+use crate::serve::Ask;
+use crate::wire::xml;
+
+pub const SPEC: Spec = Spec {
+    name: "ListBlobs",
+    methods: &["GET"],
+    on: On::Container,
+    restype: Some("container"),
+    comp: Some("list"),
+    needs: "l",
+    account_sas: Some(AccountNeeds { resource: 'c', any: "l" }),
+    anonymous: Anonymous::Container,
+    ..Spec::PLAIN
+};
+
+/// What has no meaning without versions, soft delete and immutability adds nothing to a page.
+const INCLUDE: &[&str] = &[
+    "snapshots",
+    "metadata",
+    "uncommittedblobs",
+    "copy",
+    "deleted",
+    "tags",
+    "versions",
+    "deletedwithversions",
+    "immutabilitypolicy",
+    "legalhold",
+    "permissions",
+];
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let head = &ask.head;
+    headers::conditions(head, &SPEC)?;
+    let list = parse(head)?;
+    let at = head.container_at()?;
+    let page = if page::words(head, "showonly", &["deleted", "files", "directories"])?.contains(&"deleted") {
+        ask.store.container(&at, ReadContainer::default()).await?;
+        BlobPage { entries: Vec::new(), next: None }
+    } else {
+        ask.store.list_blobs(&at, list).await?
+    };
+    Ok(Answer::new(StatusCode::OK).xml(document(head, at.container.as_str(), &page)?))
+}
+
+fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
+    let text = |name: &str| head.query.get(name).map(str::to_owned);
+    let include = page::words(head, "include", INCLUDE)?;
+    let list = ListBlobs {
+        prefix: text("prefix").unwrap_or_default(),
+        delimiter: text("delimiter"),
+        marker: text("marker"),
+        start_from: text("startFrom"),
+        end_before: text("endBefore"),
+        most: page::most(head)?,
+        include: Include {
+            snapshots: page::has(&include, "snapshots"),
+            uncommitted: page::has(&include, "uncommittedblobs"),
+        },
+    };
+    // List Blobs reference: snapshots and a delimiter do not go together.
+    if list.include.snapshots && list.delimiter.is_some() {
+        let value = head.query.get("include").unwrap_or_default().to_owned();
+        let reason = "Snapshots cannot be listed together with a delimiter.".into();
+        return Err(Refusal::InvalidQueryParameterValue { name: "include".into(), value, reason });
+    }
+    Ok(list)
+}
+
+fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refusal> {
+    let include = page::words(head, "include", INCLUDE)?;
+    let listing = xml::BlobListing {
+        endpoint: &page::endpoint(head),
+        container,
+        prefix: head.query.get("prefix"),
+        marker: head.query.get("marker"),
+        max_results: page::repeated(head),
+        delimiter: head.query.get("delimiter"),
+        version: head.version,
+        now: head.now,
+        metadata: page::has(&include, "metadata"),
+        tags: page::has(&include, "tags"),
+    };
+    Ok(xml::blobs(&listing, page))
+}

@@ -1,0 +1,54 @@
+//! List Containers.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_store::{ContainerPage, Failure, ListContainers};
+
+use crate::answer::Answer;
+use crate::blob::page;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+use crate::wire::xml;
+
+pub const SPEC: Spec = Spec {
+    name: "ListContainers",
+    methods: &["GET"],
+    on: On::Service,
+    comp: Some("list"),
+    account_sas: Some(AccountNeeds { resource: 's', any: "l" }),
+    ..Spec::PLAIN
+};
+
+/// `deleted` adds nothing: a deleted container is gone.
+const INCLUDE: &[&str] = &["metadata", "deleted", "system"];
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let (list, metadata) = parse(&ask.head)?;
+    let page = ask.store.list_containers(&ask.head.account()?, list).await?;
+    Ok(Answer::new(StatusCode::OK).xml(document(&ask.head, &page, metadata)))
+}
+
+fn parse(head: &Head) -> Result<(ListContainers, bool), Refusal> {
+    let include = page::words(head, "include", INCLUDE)?;
+    let list = ListContainers {
+        prefix: head.query.get("prefix").unwrap_or_default().to_owned(),
+        marker: head.query.get("marker").map(str::to_owned),
+        most: page::most(head)?,
+        system: page::has(&include, "system"),
+    };
+    Ok((list, page::has(&include, "metadata")))
+}
+
+fn document(head: &Head, page: &ContainerPage, metadata: bool) -> Vec<u8> {
+    let listing = xml::ContainerListing {
+        endpoint: &page::endpoint(head),
+        prefix: head.query.get("prefix"),
+        marker: head.query.get("marker"),
+        max_results: page::repeated(head),
+        version: head.version,
+        now: head.now,
+        metadata,
+    };
+    xml::containers(&listing, page)
+}

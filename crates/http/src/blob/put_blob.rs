@@ -1,0 +1,80 @@
+//! Put Blob, for block blobs.
+
+use http::StatusCode;
+use lazuli_model::blob::{Blob, ContentHeaders, PutBlob};
+use lazuli_model::{Refusal, Version};
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::auth::Grant;
+use crate::blob::content::{self, Digests};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::serve::Ask;
+
+pub const CONTENT_MAX: u64 = 5000 << 20;
+
+pub const SPEC: Spec = Spec {
+    name: "PutBlob",
+    methods: &["PUT"],
+    on: On::Blob,
+    when: &[When::HeaderIs("x-ms-blob-type", "BlockBlob"), When::NoHeader("x-ms-copy-source")],
+    needs: "cw",
+    also: &[("x-ms-tags", 't'), ("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    body: Body::Content { most: CONTENT_MAX },
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+/// Put Blob reference: what one call may carry grew twice.
+fn limit(version: Version) -> u64 {
+    if version >= Version::new(2019, 12, 12) {
+        CONTENT_MAX
+    } else if version >= Version::new(2016, 5, 31) {
+        256 << 20
+    } else {
+        64 << 20
+    }
+}
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    let mut put = parse(&ask.head, &ask.grant)?;
+    let (received, digests) = content::take(ask, limit(ask.head.version), true).await?;
+    put.headers.md5 = put.headers.md5.or(digests.md5);
+    let blob = ask.store.put_blob(&at, put, received).await?;
+    Ok(answer(&ask.head, &blob, &digests))
+}
+
+fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
+    Ok(PutBlob {
+        headers: content_headers(head)?,
+        metadata: headers::metadata(head)?,
+        tags: headers::tags(head)?,
+        tier: headers::tier(head)?,
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+        may_overwrite: grant.may_overwrite,
+    })
+}
+
+/// The plain headers describe the blob too, because the body is the blob; `x-ms-blob-*` goes before them.
+fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
+    let plain = |name: &str| head.text(name).map(str::to_owned);
+    let sent = headers::content_headers(head)?;
+    Ok(ContentHeaders {
+        content_type: sent.content_type.or(plain("content-type")).or(Some(headers::DEFAULT_TYPE.to_owned())),
+        encoding: sent.encoding.or(plain("content-encoding")),
+        language: sent.language.or(plain("content-language")),
+        cache_control: sent.cache_control.or(plain("cache-control")),
+        md5: sent.md5,
+        disposition: sent.disposition,
+    })
+}
+
+fn answer(head: &Head, blob: &Blob, digests: &Digests) -> Answer {
+    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    digests.answer(answer, head, true).constant(&name::REQUEST_SERVER_ENCRYPTED, "true")
+}

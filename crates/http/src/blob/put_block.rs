@@ -1,0 +1,55 @@
+//! Put Block.
+
+use http::StatusCode;
+use lazuli_model::blob::PutBlock;
+use lazuli_model::{BlockId, Refusal, Version};
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::{content, headers};
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
+use crate::serve::Ask;
+
+pub const BLOCK_MAX: u64 = 4000 << 20;
+
+pub const SPEC: Spec = Spec {
+    name: "PutBlock",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("block"),
+    when: &[When::NoHeader("x-ms-copy-source")],
+    // Since 2026-06-06 `c` is enough, and to allow it earlier harms nobody: nothing is visible yet.
+    needs: "cw",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    body: Body::Content { most: BLOCK_MAX },
+    takes: LEASE,
+    ..Spec::PLAIN
+};
+
+/// Put Block reference.
+fn limit(version: Version) -> u64 {
+    if version >= Version::new(2019, 12, 12) {
+        BLOCK_MAX
+    } else if version >= Version::new(2016, 5, 31) {
+        100 << 20
+    } else {
+        4 << 20
+    }
+}
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    let put = parse(&ask.head)?;
+    let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
+    ask.store.put_block(&at, put, received).await?;
+    let answer = Answer::new(StatusCode::CREATED).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    Ok(digests.answer(answer, &ask.head, false))
+}
+
+fn parse(head: &Head) -> Result<PutBlock, Refusal> {
+    headers::conditions(head, &SPEC)?;
+    let id = head.query.get("blockid").ok_or(Refusal::MissingRequiredQueryParameter { name: "blockid".into() })?;
+    // A client that does not encode `+` means it: Base64 has no blanks.
+    Ok(PutBlock { id: BlockId::from_base64(&id.replace(' ', "+"))?, lease: headers::lease_id(head)? })
+}

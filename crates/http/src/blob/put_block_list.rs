@@ -1,0 +1,57 @@
+//! Put Block List: the blocks named become the blob.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::PutBlockList;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::auth::Grant;
+use crate::blob::{content, headers};
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+use crate::wire::xml;
+
+/// 50,000 ids of 88 characters, each in its element, with room to spare.
+const DOCUMENT_MAX: u64 = 8 << 20;
+
+pub const SPEC: Spec = Spec {
+    name: "PutBlockList",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("blocklist"),
+    needs: "cw",
+    also: &[("x-ms-tags", 't'), ("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    body: Body::Document { most: DOCUMENT_MAX },
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    let document = ask.body.document(DOCUMENT_MAX).await?;
+    let digests = content::document_digests(&ask.head, &document)?;
+    let put = parse(&ask.head, &ask.grant, &document)?;
+    let blob = ask.store.put_block_list(&at, put).await?;
+    let answer = Answer::new(StatusCode::CREATED)
+        .etag(blob.etag, blob.modified)
+        .constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    Ok(digests.answer(answer, &ask.head, false))
+}
+
+fn parse(head: &Head, grant: &Grant, document: &[u8]) -> Result<PutBlockList, Refusal> {
+    let mut content_headers = headers::content_headers(head)?;
+    content_headers.content_type.get_or_insert_with(|| headers::DEFAULT_TYPE.to_owned());
+    Ok(PutBlockList {
+        blocks: xml::read_block_list(document)?,
+        headers: content_headers,
+        metadata: headers::metadata(head)?,
+        tags: headers::tags(head)?,
+        tier: headers::tier(head)?,
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+        may_overwrite: grant.may_overwrite,
+    })
+}

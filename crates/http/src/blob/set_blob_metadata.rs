@@ -1,0 +1,39 @@
+//! Set Blob Metadata: all of it is replaced.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::SetBlobMetadata;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "SetBlobMetadata",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("metadata"),
+    needs: "w",
+    also: &[("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "w" }),
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let set = parse(&ask.head)?;
+    let blob = ask.store.set_blob_metadata(&ask.head.blob_at()?, set).await?;
+    let answer = Answer::new(StatusCode::OK).etag(blob.etag, blob.modified);
+    Ok(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"))
+}
+
+fn parse(head: &Head) -> Result<SetBlobMetadata, Refusal> {
+    Ok(SetBlobMetadata {
+        metadata: headers::metadata(head)?,
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+    })
+}

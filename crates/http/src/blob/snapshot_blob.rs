@@ -1,0 +1,43 @@
+//! Snapshot Blob.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::SnapshotBlob;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "SnapshotBlob",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("snapshot"),
+    needs: "cw",
+    also: &[("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    takes: ETAGS | DATES | IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let snapshot = parse(&ask.head)?;
+    let (taken, blob) = ask.store.snapshot_blob(&ask.head.blob_at()?, snapshot).await?;
+    Ok(Answer::new(StatusCode::CREATED)
+        .text(&name::SNAPSHOT, taken.to_iso())
+        .etag(blob.etag, blob.modified)
+        // As observed: `true` only with metadata or a key of the client's own.
+        .constant(&name::REQUEST_SERVER_ENCRYPTED, "false"))
+}
+
+fn parse(head: &Head) -> Result<SnapshotBlob, Refusal> {
+    let metadata = headers::metadata(head)?;
+    Ok(SnapshotBlob {
+        metadata: (!metadata.is_empty()).then_some(metadata),
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+    })
+}

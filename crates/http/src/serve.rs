@@ -1,0 +1,440 @@
+//! The life of a request, all of it: connection → head → who → which operation → whether → parse, run, answer.
+//!
+//! Held true here:
+//! * nothing is acted on before it is authorised, and no byte of a body is asked for before that;
+//! * a write that began outlives its connection: it runs in a task of its own;
+//! * a panic is an answer of 500, not the end of a connection;
+//! * every answer carries the request's id, and memory per request is bounded.
+
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use lazuli_model::container::ReadContainer;
+use lazuli_model::{AccountName, Refusal, Timestamp, Version};
+use lazuli_store::{Failure, Store};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use crate::accounts::Accounts;
+use crate::answer::{Answer, Payload, name};
+use crate::auth::{self, Grant};
+use crate::blob::{NOT_YET, SERVED};
+use crate::body::Upload;
+use crate::cors;
+use crate::head::{Arrival, Head, Service, guid};
+use crate::metrics::Metrics;
+use crate::operation::{self, Body, On, Route, Spec};
+use crate::status::{self, Subject};
+
+/// Makes ids that nobody can guess: of requests, leases and containers.
+pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Refuse versions newer than the newest we know, instead of serving them with our newest behaviour.
+    pub strict_version: bool,
+    /// Accept a version that is no date.
+    pub loose: bool,
+    /// How long a client may take to send a head.
+    pub header_read_seconds: u64,
+    /// How long a client may pause in a body.
+    pub body_idle_seconds: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { strict_version: false, loose: false, header_read_seconds: 60, body_idle_seconds: 60 }
+    }
+}
+
+/// A request that may be acted on, as an operation gets it.
+pub struct Ask {
+    pub head: Head,
+    pub spec: &'static Spec,
+    pub grant: Grant,
+    pub body: Upload,
+    pub store: Store,
+    pub ids: Ids,
+    /// Headers that go with a refusal, if it comes to one.
+    pub beside: HeaderMap,
+}
+
+/// What a connection knows of all its requests.
+#[derive(Clone, Copy)]
+struct Link {
+    peer: IpAddr,
+    service: Service,
+    secure: bool,
+}
+
+pub struct Edge {
+    store: Store,
+    accounts: Accounts,
+    options: Options,
+    ids: Ids,
+    metrics: Metrics,
+}
+
+/// Room for a head, and for what is read of a body at once.
+const BUFFER_BYTES: usize = 512 << 10;
+/// 8 KiB of metadata may be many small pairs.
+const HEADERS_MAX: usize = 300;
+
+impl Edge {
+    pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
+        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new(SERVED) })
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Serves one connection until it closes or `stop` turns true; then the request in flight is still finished.
+    pub async fn serve<I>(
+        self: &Arc<Self>,
+        io: I,
+        peer: SocketAddr,
+        service: Service,
+        secure: bool,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let link = Link { peer: peer.ip(), service, secure };
+        let answering =
+            service_fn(|request| async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_secs(self.options.header_read_seconds))
+            .half_close(true)
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(BUFFER_BYTES)
+            .serve_connection(TokioIo::new(io), answering);
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = stop.wait_for(|stop| *stop) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, %peer, "a connection ended early");
+        }
+    }
+
+    /// One request, from its head to its answer's head.
+    async fn respond(self: &Arc<Self>, link: Link, request: Request<Incoming>) -> Response<Payload> {
+        let now = self.store.now();
+        let request_id = (self.ids)();
+        let (parts, incoming) = request.into_parts();
+        let echo = Echo::of(&parts.method, &parts.headers, request_id);
+        let waits = parts.headers.contains_key(http::header::EXPECT);
+        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits);
+        let arrival = Arrival {
+            service: link.service,
+            secure: link.secure,
+            peer: link.peer,
+            now,
+            request_id,
+            loose: self.options.loose,
+        };
+        let done = match Head::read(parts, arrival) {
+            Ok(head) => self.act(head, upload).await,
+            Err(refusal) => Done::refused(refusal, upload),
+        };
+        let outcome = done.outcome.map_err(|failure| (failure, done.beside));
+        let answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
+        let micros = self.store.now().ticks().saturating_sub(now.ticks()) / 10;
+        self.metrics.count(done.row, answer.status, micros, done.bytes_in, answer.payload.length());
+        let mut response = finish(answer, echo);
+        self.share(done.origin, response.headers_mut()).await;
+        response
+    }
+
+    /// Admits a request and runs its operation.
+    async fn act(self: &Arc<Self>, mut head: Head, body: Upload) -> Done {
+        if head.method == Method::OPTIONS {
+            return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
+        }
+        let origin = Origin::of(&head, &self.accounts);
+        let (row, grant) = match self.admit(&mut head, &body).await {
+            Ok(admitted) => admitted,
+            Err(failure) => {
+                return Done { outcome: Err(failure), origin, ..Done::refused(Refusal::InternalError, body) };
+            }
+        };
+        let spec = SERVED[row].spec;
+        let (store, ids) = (self.store.clone(), self.ids.clone());
+        let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
+        let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
+        let done = if spec.writes() {
+            tokio::spawn(running).await.unwrap_or_else(|gone| Err(Box::new(gone)))
+        } else {
+            running.await
+        };
+        let done = done.unwrap_or_else(|_| {
+            tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
+            Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
+        });
+        Done { row: Some(row), origin, ..done }
+    }
+
+    /// Everything between the head and the operation, in Azure's order: who, which, whether.
+    async fn admit(&self, head: &mut Head, body: &Upload) -> Result<(usize, Grant), Failure> {
+        self.settle_version(head).await?;
+        let identity = auth::identify(head, &self.accounts)?;
+        let row = match route(head)? {
+            Route::Served(row) => row,
+            Route::NotYet(spec) => return Err(not_implemented(spec.name)),
+        };
+        let spec = SERVED[row].spec;
+        let container = if identity.needs_container() { self.container(head).await? } else { None };
+        let grant = auth::authorize(&identity, spec, head, container.as_ref())?;
+        if head.secondary && spec.writes() {
+            return Err(Refusal::InsufficientAccountPermissions.into());
+        }
+        refuse_unsupported(head)?;
+        head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
+        check_length(spec, head, body)?;
+        Ok((row, grant))
+    }
+
+    /// A request that does not say its version gets the account's default, else the oldest.
+    async fn settle_version(&self, head: &mut Head) -> Result<(), Failure> {
+        if head.version_sent {
+            if self.options.strict_version && head.version > Version::NEWEST {
+                let value = head.text("x-ms-version").unwrap_or_default().to_owned();
+                return Err(Refusal::InvalidHeaderValue { header: "x-ms-version".into(), value }.into());
+            }
+            return Ok(());
+        }
+        if self.accounts.get(&head.account).is_some() {
+            let properties = self.store.service_properties(&head.account()?).await?;
+            let default = properties.default_service_version.as_deref().and_then(Version::parse);
+            head.version = default.unwrap_or(head.version);
+        }
+        Ok(())
+    }
+
+    async fn container(&self, head: &Head) -> Result<Option<lazuli_model::container::Container>, Failure> {
+        if head.container().is_none() || self.accounts.get(&head.account).is_none() {
+            return Ok(None);
+        }
+        match self.store.container(&head.container_at()?, ReadContainer::default()).await {
+            Ok(container) => Ok(Some(container)),
+            Err(Failure::Refused(_)) => Ok(None),
+            Err(broken) => Err(broken),
+        }
+    }
+
+    async fn preflight(&self, head: &Head) -> Result<Answer, Failure> {
+        let rules = match self.accounts.get(&head.account) {
+            Some(account) => self.store.service_properties(account.name()).await?.cors,
+            None => Vec::new(),
+        };
+        let mut answer = Answer::new(StatusCode::OK);
+        answer.headers = cors::preflight(&rules, &head.headers)?;
+        Ok(answer)
+    }
+
+    /// Adds the CORS headers of an actual request. Rules are looked up only for browsers.
+    async fn share(&self, origin: Option<Origin>, headers: &mut HeaderMap) {
+        let Some(Origin { account, origin, method }) = origin else { return };
+        match self.store.service_properties(&account).await {
+            Ok(properties) => cors::merge(headers, cors::actual(&properties.cors, &origin, &method)),
+            // Without its headers the browser keeps the answer from the page, which is the safe side.
+            Err(failure) => tracing::error!(?failure, "the rules for other origins could not be read"),
+        }
+    }
+}
+
+/// What a browser's request says of where it comes from.
+struct Origin {
+    account: AccountName,
+    origin: String,
+    method: Method,
+}
+
+impl Origin {
+    fn of(head: &Head, accounts: &Accounts) -> Option<Self> {
+        let origin = head.text("origin")?.to_owned();
+        let account = accounts.get(&head.account)?.name().clone();
+        Some(Self { account, origin, method: head.method.clone() })
+    }
+}
+
+/// What became of a request.
+struct Done {
+    outcome: Result<Answer, Failure>,
+    row: Option<usize>,
+    bytes_in: u64,
+    beside: HeaderMap,
+    origin: Option<Origin>,
+    subject: Subject,
+}
+
+impl Done {
+    fn empty() -> Self {
+        let outcome = Err(Refusal::InternalError.into());
+        let subject = Subject::Blob;
+        Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject }
+    }
+
+    fn refused(refusal: Refusal, body: Upload) -> Self {
+        body.drain();
+        Self { outcome: Err(refusal.into()), ..Self::empty() }
+    }
+}
+
+async fn run(row: usize, mut ask: Ask) -> Done {
+    let outcome = (SERVED[row].run)(&mut ask).await;
+    let bytes_in = ask.body.read();
+    ask.body.drain();
+    let subject = match SERVED[row].spec.on {
+        On::Container => Subject::Container,
+        On::Service | On::Blob => Subject::Blob,
+    };
+    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject }
+}
+
+/// How a refusal or a fault is answered.
+fn refuse(failure: &Failure, beside: HeaderMap, subject: Subject, echo: &Echo, now: Timestamp) -> Answer {
+    if let Failure::Broken(fault) = failure {
+        tracing::error!(?fault, request = echo.id, "a request failed");
+    }
+    let status = status::of_failure(failure, subject);
+    let code = StatusCode::from_u16(status.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut answer = Answer::new(code).constant(&name::ERROR_CODE, status.code);
+    answer.headers.extend(beside);
+    answer.reason = ReasonPhrase::try_from(status.message.as_bytes()).ok();
+    if let Some(challenge) = status.challenge() {
+        answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
+    }
+    if code == StatusCode::NOT_MODIFIED || echo.head_only {
+        return answer;
+    }
+    answer.xml(status.body(&echo.id, now))
+}
+
+fn route(head: &Head) -> Result<Route, Failure> {
+    let service = match head.service {
+        Service::Blob => None,
+        Service::Dfs => Some("The Data Lake API"),
+        Service::Queue => Some("The Queue service"),
+        Service::Table => Some("The Table service"),
+        Service::File => Some("The File service"),
+    };
+    // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
+    let lake =
+        head.query.get("resource").is_some() || head.query.get("action").is_some() || head.method == Method::PATCH;
+    match service.or(lake.then_some("The Data Lake API")) {
+        Some(what) => Err(not_implemented(what)),
+        None => Ok(operation::route(SERVED, NOT_YET, head)?),
+    }
+}
+
+fn not_implemented(what: &'static str) -> Failure {
+    Refusal::NotImplemented { what: what.into() }.into()
+}
+
+/// Headers and parameters that would change what a request means, and that we do not honour. To ignore them would be to
+/// lie: a blob that the client believes encrypted, immutable or versioned would not be.
+fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
+    for (name, value) in &head.headers {
+        let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
+        let unsupported = match rest {
+            "encryption-key" | "encryption-key-sha256" | "encryption-algorithm" | "encryption-scope" => true,
+            "immutability-policy-until-date" | "immutability-policy-mode" => true,
+            "legal-hold" | "deny-encryption-scope-override" => !value.as_bytes().eq_ignore_ascii_case(b"false"),
+            "default-encryption-scope" => value.as_bytes() != b"$account-encryption-key",
+            "rehydrate-priority" | "expiry-option" | "expiry-time" => true,
+            "access-tier-if-modified-since" | "access-tier-if-unmodified-since" => true,
+            "upn" | "rename-source" | "client-transaction-id" => false,
+            other => other.starts_with("source-") || other.starts_with("copy-source"),
+        };
+        if unsupported && !value.is_empty() {
+            return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });
+        }
+    }
+    for name in ["versionid", "deletetype"] {
+        if head.query.get(name).is_some() {
+            return Err(Refusal::NotImplemented { what: format!("The parameter {name}").into() });
+        }
+    }
+    Ok(())
+}
+
+/// What can be said about a body before a byte of it is read.
+fn check_length(spec: &Spec, head: &Head, body: &Upload) -> Result<(), Refusal> {
+    let most = match spec.body {
+        Body::None => return Ok(()),
+        Body::Document { most } | Body::Content { most } => most,
+    };
+    let framed = head.headers.contains_key(http::header::CONTENT_LENGTH)
+        || head.headers.contains_key(http::header::TRANSFER_ENCODING);
+    if !framed {
+        return Err(Refusal::MissingContentLengthHeader);
+    }
+    // A structured body is longer than what it carries; its operation looks closer.
+    let structured = head.headers.contains_key(&name::STRUCTURED_BODY);
+    match body.expected() {
+        Some(length) if length > most && !structured => Err(Refusal::RequestBodyTooLarge { limit: most }),
+        _ => Ok(()),
+    }
+}
+
+/// What every answer repeats of its request.
+struct Echo {
+    id: String,
+    head_only: bool,
+    version: Option<HeaderValue>,
+    client_id: Option<HeaderValue>,
+}
+
+impl Echo {
+    fn of(method: &Method, headers: &HeaderMap, request_id: u128) -> Self {
+        let client_id = headers.get(&name::CLIENT_REQUEST_ID).filter(|id| id.len() <= 1024 && id.to_str().is_ok());
+        Self {
+            id: guid(request_id),
+            head_only: method == Method::HEAD,
+            version: headers.get(&name::VERSION).cloned(),
+            client_id: client_id.cloned(),
+        }
+    }
+}
+
+fn finish(answer: Answer, echo: Echo) -> Response<Payload> {
+    let mut headers = answer.headers;
+    headers.insert(name::SERVER.clone(), HeaderValue::from_static("Lazuli/0.1"));
+    if let Ok(id) = HeaderValue::try_from(echo.id) {
+        headers.insert(name::REQUEST_ID.clone(), id);
+    }
+    if let Some(version) = echo.version {
+        headers.insert(name::VERSION.clone(), version);
+    }
+    if let Some(id) = echo.client_id {
+        headers.insert(name::CLIENT_REQUEST_ID.clone(), id);
+    }
+    let mut response = Response::new(if echo.head_only { Payload::Empty } else { answer.payload });
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = headers;
+    if let Some(reason) = answer.reason {
+        response.extensions_mut().insert(reason);
+    }
+    response
+}
