@@ -8,6 +8,7 @@
 
 mod directory;
 mod hot;
+mod journal;
 mod keys;
 mod look;
 mod metrics;

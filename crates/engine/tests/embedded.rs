@@ -421,3 +421,36 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
         assert_eq!(get(&engine, &(number(&last) + 1).to_be_bytes()).await, Ok(None), "half a transaction");
     }
 }
+
+/// Zeroes a page within `value`, as the journal holds it.
+fn tear(scratch: &Scratch, value: &[u8]) {
+    let journal = scratch.0.join("keys/0.jnl");
+    let mut bytes = fs::read(&journal).expect("there is a journal");
+    let within = &value[4_000..4_100];
+    let at = bytes.windows(within.len()).position(|window| window == within).expect("the value is in the journal");
+    bytes[at..at + 4096].fill(0);
+    fs::write(&journal, bytes).expect("writes");
+}
+
+#[tokio::test]
+async fn a_torn_last_batch_is_cut_off_and_a_torn_earlier_one_is_damage() {
+    for (torn, opens) in [(b"c", true), (b"b", false)] {
+        let scratch = Scratch::new("torn");
+        let engine = open(&scratch);
+        for row in [b"a", b"b", b"c"] {
+            put(&engine, row, noise(16 << 10, [row[0], 0])).await.expect("there is room");
+        }
+        drop(engine);
+        tear(&scratch, &noise(16 << 10, [torn[0], 0]));
+        if !opens {
+            assert!(refusal(&scratch).contains("restore it from a backup"));
+            continue;
+        }
+        for round in 0..2 {
+            let engine = open(&scratch);
+            assert_eq!(get(&engine, b"b").await, Ok(Some(noise(16 << 10, [b'b', 0]))), "round {round}");
+            assert_eq!(get(&engine, b"c").await, Ok(None), "round {round}");
+            put(&engine, b"d", "value").await.expect("there is room");
+        }
+    }
+}

@@ -4,7 +4,6 @@
 //! says, after a failure, whether that batch was applied. Its key is shorter than any of ours and sorts before them all.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bytes::Bytes;
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
+use super::journal;
 use crate::{Fault, Halt, Key, Stamp, View};
 
 const MARK: [u8; 1] = [0];
@@ -42,6 +42,16 @@ impl Backlog {
 
 impl Keys {
     pub fn open(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
+        match Self::open_as_it_is(path, cache_bytes) {
+            Err(fjall::Error::JournalRecovery(error)) if journal::cut_torn_tail(path)? => {
+                tracing::warn!(%error, "the last batch of the journal was torn, as by a power cut; it was cut off");
+                Self::open_as_it_is(path, cache_bytes)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_as_it_is(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
         // One worker thread and the default memtable of 64 MiB measured best on two cores.
         let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
         let keyspace = database.keyspace("keys", KeyspaceCreateOptions::default)?;
@@ -107,26 +117,6 @@ impl Keys {
         let snapshot = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
         Snapshotted { snapshot, keyspace: &self.keyspace }
     }
-}
-
-/// Empties the journal of a closed store whose entries are all in tables. The store itself never does so before the
-/// journal has grown to 64 MB, and reads all of it at each start. The file stays: without one, the store would begin to
-/// count its sequence numbers anew, below those of its tables.
-pub(super) fn empty_journal(path: &Path) -> io::Result<()> {
-    let mut journals = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jnl") {
-            journals.push(path);
-        }
-    }
-    // With more than one, the store had not finished with the older ones.
-    if let [journal] = &journals[..] {
-        let file = File::options().write(true).open(journal)?;
-        file.set_len(0)?;
-        file.sync_all()?;
-    }
-    Ok(())
 }
 
 /// The last durable state, or an earlier one.

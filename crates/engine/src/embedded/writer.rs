@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::hot::Hot;
+use super::journal;
 use super::keys::{self, Backlog, Keys, Snapshotted};
 use super::metrics::{add, raise, set};
 use super::room::Allowance;
@@ -257,7 +258,7 @@ impl Writer {
         drop(guard);
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         self.shared.hot.forget(|| *slot = None);
-        if flushed && let Err(error) = keys::empty_journal(&self.shared.directory.keys()) {
+        if flushed && let Err(error) = journal::empty(&self.shared.directory.keys()) {
             tracing::warn!(%error, "the journal was not emptied; the next start will replay it");
         }
     }
