@@ -1,0 +1,201 @@
+//! Who is asking, and whether they may. [`identify`] needs nothing but the request and the account's keys;
+//! [`authorize`] may also need the container's record, for stored policies and public access.
+//!
+//! Every comparison of a signature is in constant time, and nothing here prints a key.
+
+mod collation;
+mod sas;
+mod service_sas;
+mod shared_key;
+
+use lazuli_model::access::PublicAccess;
+use lazuli_model::container::Container;
+use lazuli_model::{Refusal, Version};
+
+pub use sas::{AccountSas, Letters};
+pub use service_sas::{Overrides, ServiceSas};
+
+use crate::accounts::Accounts;
+use crate::head::{Head, Service, Target};
+use crate::operation::{Anonymous, On, Spec};
+
+/// Who is asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Holds the account's key.
+    Owner,
+    AccountSas(AccountSas),
+    ServiceSas(ServiceSas),
+    Anonymous,
+}
+
+/// What was allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    pub owner: bool,
+    /// False for a SAS that may create but not write.
+    pub may_overwrite: bool,
+    /// The letters of the SAS; all of them for the owner.
+    pub letters: Letters,
+    /// Response headers that the SAS sets (`rscc` and its kin).
+    pub overrides: Overrides,
+}
+
+/// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
+const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
+
+/// Who is asking: verifies signature, clock, protocol and address. No I/O.
+pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
+    let authorization = head.text("authorization");
+    let signature = head.query.get("sig");
+    if authorization.is_none() && signature.is_none() {
+        let readable = matches!(head.target, Target::Container(_) | Target::Blob { .. });
+        let read = head.method == http::Method::GET || head.method == http::Method::HEAD;
+        if readable && read && !accounts.public_access_allowed() {
+            return Err(Refusal::PublicAccessNotPermitted);
+        }
+        return Ok(Identity::Anonymous);
+    }
+    let account =
+        accounts.get(&head.account).ok_or_else(|| failed(format!("Account '{}' is not served here.", head.account)))?;
+    match (authorization, signature) {
+        (Some(authorization), _) => shared_key::verify(head, account, authorization).map(|()| Identity::Owner),
+        (None, Some(signature)) if is_account_sas(head) => {
+            sas::verify(head, account, signature).map(Identity::AccountSas)
+        }
+        (None, Some(signature)) => service_sas::verify(head, account, signature).map(Identity::ServiceSas),
+        (None, None) => Ok(Identity::Anonymous),
+    }
+}
+
+fn is_account_sas(head: &Head) -> bool {
+    head.query.get("ss").is_some() || head.query.get("srt").is_some()
+}
+
+impl Identity {
+    /// Whether judging needs the container's record.
+    pub fn needs_container(&self) -> bool {
+        match self {
+            Identity::Owner | Identity::AccountSas(_) => false,
+            Identity::ServiceSas(sas) => sas.policy.is_some(),
+            Identity::Anonymous => true,
+        }
+    }
+
+    /// For logs and metrics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Identity::Owner => "key",
+            Identity::AccountSas(_) => "account-sas",
+            Identity::ServiceSas(_) => "service-sas",
+            Identity::Anonymous => "anonymous",
+        }
+    }
+}
+
+/// Whether they may do what `spec` does. `container` is asked for only if [`Identity::needs_container`]; `None` then
+/// means that there is no such container.
+pub fn authorize(
+    identity: &Identity,
+    spec: &Spec,
+    head: &Head,
+    container: Option<&Container>,
+) -> Result<Grant, Refusal> {
+    match identity {
+        Identity::Owner => {
+            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default() })
+        }
+        Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
+        Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, container),
+        Identity::Anonymous => anonymously(spec, head, container),
+    }
+}
+
+fn by_account_sas(sas: &AccountSas, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
+    let service = match head.service {
+        Service::Blob | Service::Dfs => 'b',
+        Service::Queue => 'q',
+        Service::Table => 't',
+        Service::File => 'f',
+    };
+    if !sas.services.has(service) {
+        return Err(Refusal::AuthorizationServiceMismatch);
+    }
+    let needs = spec.account_sas.ok_or(Refusal::AuthorizationFailure)?;
+    if !sas.resource_types.has(needs.resource) {
+        return Err(Refusal::AuthorizationResourceTypeMismatch);
+    }
+    permit(sas.letters, needs.any, spec, head)?;
+    Ok(granted(sas.letters, Overrides::default()))
+}
+
+fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, container: Option<&Container>) -> Result<Grant, Refusal> {
+    let letters = sas.in_force(container, head.now)?;
+    if spec.needs.is_empty() {
+        return Err(Refusal::AuthorizationFailure);
+    }
+    if !sas.resource.covers(spec.on) {
+        return Err(Refusal::AuthorizationResourceTypeMismatch);
+    }
+    permit(letters, spec.needs, spec, head)?;
+    Ok(granted(letters, sas.overrides.clone()))
+}
+
+fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
+    let also = spec.also.iter().all(|(header, letter)| head.text(header).is_none() || letters.has(*letter));
+    if letters.has_any(any) && also { Ok(()) } else { Err(Refusal::AuthorizationPermissionMismatch) }
+}
+
+fn granted(letters: Letters, overrides: Overrides) -> Grant {
+    Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides }
+}
+
+fn anonymously(spec: &Spec, head: &Head, container: Option<&Container>) -> Result<Grant, Refusal> {
+    let open = match (spec.anonymous, container.map(|container| container.public)) {
+        (Anonymous::Blob, Some(PublicAccess::Blob | PublicAccess::Container)) => true,
+        (Anonymous::Container, Some(PublicAccess::Container)) => true,
+        (Anonymous::Blob, Some(PublicAccess::Off) | None) => false,
+        (Anonymous::Container, Some(PublicAccess::Off | PublicAccess::Blob) | None) => false,
+        (Anonymous::Never, _) => false,
+    };
+    if open {
+        return Ok(Grant::default());
+    }
+    // A private container and one that is not there look the same, so that nobody can find out by asking.
+    if head.version_sent && head.version >= CHALLENGE_SINCE {
+        Err(Refusal::NoAuthenticationInformation)
+    } else {
+        Err(Refusal::ResourceNotFound)
+    }
+}
+
+/// 403 AuthenticationFailed, with Azure's AuthenticationErrorDetail.
+fn failed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
+    Refusal::AuthenticationFailed { detail: detail.into() }
+}
+
+/// What a signed resource lets one act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signed {
+    Blob,
+    Snapshot,
+    Version,
+    Container,
+    Directory,
+    /// Queue, table, share or file: services that come later.
+    Other,
+}
+
+impl Signed {
+    fn covers(self, on: On) -> bool {
+        match (self, on) {
+            (_, On::Service) => false,
+            (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
+            (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Blob) => true,
+            (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Container) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Account SAS, and what it shares with service SAS: letters, times, addresses and protocols.
+//!
+//! A field is read in one way only, so that what was signed is what is enforced.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_model::{Refusal, Timestamp, Version};
+
+use super::failed;
+use crate::accounts::Account;
+use crate::head::Head;
+
+/// Since then the encryption scope is signed.
+pub const SIGNS_SCOPE: Version = Version::new(2020, 12, 6);
+
+/// A set of lower-case letters.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Letters(u32);
+
+impl Letters {
+    /// `None` if something is no lower-case letter.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.chars().try_fold(Self(0), |set, letter| Some(Self(set.0 | bit(letter)?)))
+    }
+
+    pub const fn all() -> Self {
+        Self((1 << 26) - 1)
+    }
+
+    pub fn has(self, letter: char) -> bool {
+        bit(letter).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    pub fn has_any(self, letters: &str) -> bool {
+        letters.chars().any(|letter| self.has(letter))
+    }
+}
+
+fn bit(letter: char) -> Option<u32> {
+    letter.is_ascii_lowercase().then(|| 1 << (letter as u32 - 'a' as u32))
+}
+
+impl std::fmt::Debug for Letters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text: String = ('a'..='z').filter(|letter| self.has(*letter)).collect();
+        write!(f, "{text:?}")
+    }
+}
+
+/// A verified account SAS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountSas {
+    pub version: Version,
+    pub services: Letters,
+    pub resource_types: Letters,
+    pub letters: Letters,
+}
+
+pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<AccountSas, Refusal> {
+    let version = Version::parse(field(head, "sv")).ok_or_else(malformed)?;
+    let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
+    let mut text = String::with_capacity(160);
+    let fields = [account.name().as_str(), permissions, services, resource_types];
+    let rest = ["st", "se", "sip", "spr", "sv"].map(|name| field(head, name));
+    for part in fields.into_iter().chain(rest) {
+        text.push_str(part);
+        text.push('\n');
+    }
+    if version >= SIGNS_SCOPE {
+        text.push_str(field(head, "ses"));
+        text.push('\n');
+    }
+    check_signature(account, &text, signature)?;
+    let sas = AccountSas {
+        version,
+        services: letters("ss", services)?,
+        resource_types: letters("srt", resource_types)?,
+        letters: letters("sp", permissions)?,
+    };
+    let times = Times::of(head)?;
+    times.check(times.expiry, head.now)?;
+    check_source(head)?;
+    Ok(sas)
+}
+
+/// A field of the SAS, decoded; absent and empty are the same.
+pub fn field<'a>(head: &'a Head, name: &str) -> &'a str {
+    head.query.raw(name).unwrap_or_default()
+}
+
+pub fn malformed() -> Refusal {
+    failed("Signature fields not well formed.")
+}
+
+fn letters(name: &str, text: &str) -> Result<Letters, Refusal> {
+    if text.is_empty() {
+        return Err(failed(format!("{name} is mandatory. Cannot be empty")));
+    }
+    Letters::parse(text).ok_or_else(malformed)
+}
+
+pub fn matches(account: &Account, text: &str, signature: &str) -> bool {
+    // A `+` that the client forgot to encode has been read as a blank.
+    let signature = signature.replace(' ', "+");
+    STANDARD.decode(signature).is_ok_and(|tag| account.signed(text.as_bytes(), &tag))
+}
+
+pub fn mismatch(text: &str) -> Refusal {
+    failed(format!("Signature did not match. String to sign used was {text}"))
+}
+
+fn check_signature(account: &Account, text: &str, signature: &str) -> Result<(), Refusal> {
+    if matches(account, text, signature) { Ok(()) } else { Err(mismatch(text)) }
+}
+
+/// When a SAS, or the policy it names, is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    pub start: Option<Timestamp>,
+    pub expiry: Option<Timestamp>,
+}
+
+impl Times {
+    pub fn of(head: &Head) -> Result<Self, Refusal> {
+        let time = |name| match field(head, name) {
+            "" => Ok(None),
+            text => Timestamp::parse_iso(text).map(Some).ok_or_else(malformed),
+        };
+        Ok(Self { start: time("st")?, expiry: time("se")? })
+    }
+
+    /// Wholly between start and `expiry`; there must be an expiry.
+    pub fn check(self, expiry: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
+        let expiry = expiry.ok_or_else(|| failed("se is mandatory. Cannot be empty"))?;
+        match self.start {
+            Some(start) if now < start || now >= expiry => Err(failed(format!(
+                "Signature not valid in the specified time frame: Start [{}] - Expiry [{}] - Current [{}]",
+                start.to_http(),
+                expiry.to_http(),
+                now.to_http()
+            ))),
+            None if now >= expiry => Err(failed(format!(
+                "Signed expiry time [{}] must be after signed start time [{}]",
+                expiry.to_http(),
+                now.to_http()
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// `spr` and `sip`.
+pub fn check_source(head: &Head) -> Result<(), Refusal> {
+    match field(head, "spr") {
+        "" | "https,http" | "http,https" => {}
+        "https" if head.secure => {}
+        "https" => return Err(Refusal::AuthorizationProtocolMismatch),
+        _ => return Err(malformed()),
+    }
+    match field(head, "sip") {
+        "" => Ok(()),
+        text => {
+            let (from, to) = addresses(text).ok_or_else(malformed)?;
+            match head.peer.to_canonical() {
+                IpAddr::V4(peer) if from <= peer && peer <= to => Ok(()),
+                IpAddr::V4(_) | IpAddr::V6(_) => Err(Refusal::AuthorizationSourceIpMismatch),
+            }
+        }
+    }
+}
+
+/// An address, or two with a hyphen between them. IPv4 only, as in Azure.
+fn addresses(text: &str) -> Option<(Ipv4Addr, Ipv4Addr)> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+}

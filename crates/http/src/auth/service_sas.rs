@@ -1,0 +1,205 @@
+//! Service SAS: signed for one container or blob (later queue, table, share or file). The string that is signed
+//! has grown with the versions; `sv` says which form it has. "Create a service SAS" is the source.
+
+use lazuli_model::container::Container;
+use lazuli_model::{Refusal, Timestamp, Version};
+
+use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch};
+use super::{Signed, failed};
+use crate::accounts::Account;
+use crate::head::{Head, Service, Target};
+
+const HAS_VERSION: Version = Version::new(2012, 2, 12);
+const HAS_RESPONSE_HEADERS: Version = Version::new(2013, 8, 15);
+const NAMES_THE_SERVICE: Version = Version::new(2015, 2, 21);
+const HAS_ADDRESS_AND_PROTOCOL: Version = Version::new(2015, 4, 5);
+const SIGNS_RESOURCE: Version = Version::new(2018, 11, 9);
+
+/// A verified service SAS. Times and letters may still come from the policy it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceSas {
+    pub version: Version,
+    pub resource: Signed,
+    pub letters: Option<Letters>,
+    pub times: Times,
+    /// The stored access policy it leans on.
+    pub policy: Option<String>,
+    pub overrides: Overrides,
+}
+
+/// Response headers that the SAS sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    pub cache_control: Option<String>,
+    pub content_disposition: Option<String>,
+    pub content_encoding: Option<String>,
+    pub content_language: Option<String>,
+    pub content_type: Option<String>,
+}
+
+pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<ServiceSas, Refusal> {
+    if !field(head, "skoid").is_empty() {
+        return Err(failed(
+            "This server does not accept user delegation SAS. Use a SAS that is signed with the account key.",
+        ));
+    }
+    let version = match field(head, "sv") {
+        "" => Version::OLDEST,
+        text => Version::parse(text).ok_or_else(malformed)?,
+    };
+    let resource = resource(head)?;
+    let text = string_to_sign(head, version, &canonical(head, version, resource)?, resource);
+    if !(matches(account, &text, signature) || root_directory(head, account, version, resource, signature)) {
+        return Err(mismatch(&text));
+    }
+    let sas = ServiceSas {
+        version,
+        resource,
+        letters: match field(head, "sp") {
+            "" => None,
+            text => Some(Letters::parse(text).ok_or_else(malformed)?),
+        },
+        times: Times::of(head)?,
+        policy: Some(field(head, "si")).filter(|id| !id.is_empty()).map(str::to_owned),
+        overrides: overrides(head, version),
+    };
+    if sas.policy.is_none() {
+        sas.in_force(None, head.now)?;
+    }
+    check_source(head)?;
+    Ok(sas)
+}
+
+impl ServiceSas {
+    /// The letters it carries at `now`, with what the policy adds. A policy that is gone takes its SAS with it.
+    pub fn in_force(&self, container: Option<&Container>, now: Timestamp) -> Result<Letters, Refusal> {
+        let Some(id) = &self.policy else {
+            self.times.check(self.times.expiry, now)?;
+            return self.letters.ok_or_else(|| failed("sp is mandatory. Cannot be empty"));
+        };
+        let policy = container.and_then(|container| container.policies.iter().find(|policy| policy.id == *id));
+        let policy = policy.ok_or_else(|| failed("Specified signed identifier is not found"))?;
+        let both = (policy.start.is_some() && self.times.start.is_some())
+            || (policy.expiry.is_some() && self.times.expiry.is_some())
+            || (policy.permissions.is_some() && self.letters.is_some());
+        if both {
+            return Err(failed("Access policy fields can be associated with signature or SAS identifier but not both"));
+        }
+        let expiry = self.times.expiry.or(policy.expiry);
+        Times { start: self.times.start.or(policy.start), expiry }.check(expiry, now)?;
+        let stored = policy.permissions.as_deref().and_then(Letters::parse);
+        self.letters.or(stored).ok_or_else(|| failed("sp is mandatory. Cannot be empty"))
+    }
+}
+
+fn resource(head: &Head) -> Result<Signed, Refusal> {
+    match (head.service, field(head, "sr")) {
+        (Service::Blob | Service::Dfs, "b") => Ok(Signed::Blob),
+        (Service::Blob | Service::Dfs, "bs") => Ok(Signed::Snapshot),
+        (Service::Blob | Service::Dfs, "bv") => Ok(Signed::Version),
+        (Service::Blob | Service::Dfs, "c") => Ok(Signed::Container),
+        (Service::Blob | Service::Dfs, "d") => Ok(Signed::Directory),
+        (Service::Blob | Service::Dfs, "") => Err(failed("sr is mandatory. Cannot be empty")),
+        (Service::Blob | Service::Dfs, _) => Err(malformed()),
+        (Service::Queue | Service::Table | Service::File, _) => Ok(Signed::Other),
+    }
+}
+
+/// `/blob/account/container/blob`, decoded; what of the path is signed depends on the resource.
+fn canonical(head: &Head, version: Version, resource: Signed) -> Result<String, Refusal> {
+    let service = match head.service {
+        Service::Blob | Service::Dfs => "/blob",
+        Service::Queue => "/queue",
+        Service::Table => "/table",
+        Service::File => "/file",
+    };
+    let service = if version >= NAMES_THE_SERVICE { service } else { "" };
+    let account = &head.account;
+    let outside = || failed("Signature did not match. The signature is for another kind of resource than the request.");
+    let path = match (resource, &head.target) {
+        (_, Target::Service) if head.service != Service::Table => return Err(outside()),
+        (Signed::Container, Target::Container(container) | Target::Blob { container, .. }) => container.clone(),
+        (Signed::Blob | Signed::Snapshot | Signed::Version, Target::Blob { container, blob }) => {
+            format!("{container}/{blob}")
+        }
+        (Signed::Directory, Target::Blob { container, blob }) => format!("{container}/{}", directory(head, blob)?),
+        (Signed::Other, _) if head.service == Service::Table => field(head, "tn").to_ascii_lowercase(),
+        (Signed::Other, Target::Container(name)) => name.clone(),
+        (Signed::Other, Target::Blob { container, .. }) if head.service == Service::Queue => container.clone(),
+        (Signed::Other, Target::Blob { container, .. }) if field(head, "sr") == "s" => container.clone(),
+        (Signed::Other, Target::Blob { container, blob }) => format!("{container}/{blob}"),
+        (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
+        | (_, Target::Service) => return Err(outside()),
+    };
+    // A blob's name may end with a slash; a directory's is signed without.
+    let path = if resource == Signed::Directory { path.trim_end_matches('/') } else { &path };
+    Ok(format!("{service}/{account}/{path}"))
+}
+
+/// The first `sdd` segments of the blob's name.
+fn directory<'a>(head: &Head, blob: &'a str) -> Result<&'a str, Refusal> {
+    let depth: usize = field(head, "sdd").parse().map_err(|_| malformed())?;
+    if depth == 0 {
+        return Ok("");
+    }
+    let segments = blob.split('/').filter(|segment| !segment.is_empty()).count();
+    if segments < depth {
+        return Err(failed("Signature did not match. The signed directory is deeper than the request's path."));
+    }
+    Ok(blob.match_indices('/').nth(depth - 1).map_or(blob, |(end, _)| &blob[..end]))
+}
+
+/// The root directory (`sdd=0`) is signed with a slash at the end by some clients and without it by others.
+fn root_directory(head: &Head, account: &Account, version: Version, resource: Signed, signature: &str) -> bool {
+    if resource != Signed::Directory || field(head, "sdd") != "0" {
+        return false;
+    }
+    let canonical = canonical(head, version, resource).map(|text| text + "/");
+    canonical.is_ok_and(|text| matches(account, &string_to_sign(head, version, &text, resource), signature))
+}
+
+const RESPONSE_HEADERS: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
+
+fn string_to_sign(head: &Head, version: Version, canonical: &str, resource: Signed) -> String {
+    let blob = matches!(head.service, Service::Blob | Service::Dfs);
+    let mut fields: Vec<&str> = Vec::with_capacity(16);
+    fields.extend([field(head, "sp"), field(head, "st"), field(head, "se"), canonical, field(head, "si")]);
+    if version >= HAS_ADDRESS_AND_PROTOCOL {
+        fields.extend([field(head, "sip"), field(head, "spr")]);
+    }
+    if version >= HAS_VERSION {
+        fields.push(field(head, "sv"));
+    }
+    if blob && version >= SIGNS_RESOURCE {
+        fields.extend([field(head, "sr"), moment(head, resource)]);
+        if version >= SIGNS_SCOPE {
+            fields.push(field(head, "ses"));
+        }
+    }
+    match head.service {
+        Service::Blob | Service::Dfs | Service::File if version >= HAS_RESPONSE_HEADERS => {
+            fields.extend(RESPONSE_HEADERS.map(|name| field(head, name)));
+        }
+        Service::Table => fields.extend(["spk", "srk", "epk", "erk"].map(|name| field(head, name))),
+        Service::Blob | Service::Dfs | Service::File | Service::Queue => {}
+    }
+    fields.join("\n")
+}
+
+/// The snapshot or version that the signature is for.
+fn moment(head: &Head, resource: Signed) -> &str {
+    match resource {
+        Signed::Snapshot => field(head, "snapshot"),
+        Signed::Version => field(head, "versionid"),
+        Signed::Blob | Signed::Container | Signed::Directory | Signed::Other => "",
+    }
+}
+
+fn overrides(head: &Head, version: Version) -> Overrides {
+    if version < HAS_RESPONSE_HEADERS {
+        return Overrides::default();
+    }
+    let [cache_control, content_disposition, content_encoding, content_language, content_type] =
+        RESPONSE_HEADERS.map(|name| head.query.get(name).map(str::to_owned));
+    Overrides { cache_control, content_disposition, content_encoding, content_language, content_type }
+}

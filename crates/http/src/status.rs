@@ -1,0 +1,498 @@
+//! How each refusal looks on the wire: status, code, message and detail elements, as Azure words them. Messages were
+//! taken from recorded answers of the service where there are any, and otherwise from the reference.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use lazuli_model::{Refusal, Timestamp};
+use lazuli_store::{Failure, Fault};
+
+use crate::wire::xml;
+
+/// What an error answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub status: u16,
+    /// Also the header `x-ms-error-code`.
+    pub code: &'static str,
+    /// The message's first line, which is also the reason phrase.
+    pub message: Cow<'static, str>,
+    /// Further elements of the body, in order. An empty value is an empty element.
+    pub details: Vec<(&'static str, String)>,
+}
+
+/// What the request was about, where the message names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Blob,
+    Container,
+}
+
+/// `WWW-Authenticate` of a 401.
+pub const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
+                             resource_id=https://storage.azure.com";
+
+const CHALLENGED: &str =
+    "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+const CONDITION: &str = "The condition specified using HTTP conditional header(s) is not met.";
+const BUSY: &str = "The server is currently unable to receive requests. Please retry your request.";
+const INTERNAL: &str = "Server encountered an internal error. Please try again after some time.";
+
+impl Status {
+    fn new(status: u16, code: &'static str, message: &'static str) -> Self {
+        Self { status, code, message: Cow::Borrowed(message), details: Vec::new() }
+    }
+
+    fn with(mut self, element: &'static str, value: impl Into<String>) -> Self {
+        self.details.push((element, value.into()));
+        self
+    }
+
+    /// Left out when there is nothing to say.
+    fn with_any(self, element: &'static str, value: &str) -> Self {
+        if value.is_empty() { self } else { self.with(element, value) }
+    }
+
+    /// The value of `WWW-Authenticate`, for a 401.
+    pub fn challenge(&self) -> Option<&'static str> {
+        (self.status == 401).then_some(CHALLENGE)
+    }
+
+    /// The XML body. None goes with a 304 or to a HEAD; that is for the caller to know.
+    pub fn body(&self, request_id: &str, now: Timestamp) -> Vec<u8> {
+        let mut out = xml::document(256 + self.message.len());
+        let _ = write!(out, "<Error><Code>{}</Code><Message>", self.code);
+        xml::escape(&mut out, &self.message);
+        let _ = write!(out, "\nRequestId:{request_id}\nTime:{}</Message>", now.to_iso());
+        for (element, value) in &self.details {
+            xml::element(&mut out, element, value);
+        }
+        out.push_str("</Error>");
+        out.into_bytes()
+    }
+}
+
+/// A refusal or a fault. Of a fault the client is told as little as possible.
+pub fn of_failure(failure: &Failure, subject: Subject) -> Status {
+    match failure {
+        Failure::Refused(refusal) => of_subject(refusal, subject),
+        Failure::Broken(Fault::Full | Fault::Unavailable(_)) => Status::new(503, "ServerBusy", BUSY),
+        Failure::Broken(Fault::Corrupt(_)) => Status::new(500, "InternalError", INTERNAL),
+    }
+}
+
+/// As [`of_subject`], about a blob.
+pub fn of(refusal: &Refusal) -> Status {
+    of_subject(refusal, Subject::Blob)
+}
+
+/// The table. A new refusal does not compile until its row is written.
+pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
+    use Refusal::*;
+    let say = Status::new;
+    let pick = |blob: &'static str, container: &'static str| match subject {
+        Subject::Blob => blob,
+        Subject::Container => container,
+    };
+    let mismatch = pick(
+        "The lease ID specified did not match the lease ID for the blob.",
+        "The lease ID specified did not match the lease ID for the container.",
+    );
+    let absent = pick("There is currently no lease on the blob.", "There is currently no lease on the container.");
+    match refusal {
+        ConditionNotMet => say(412, "ConditionNotMet", CONDITION),
+        NotModified => say(304, "ConditionNotMet", CONDITION),
+        MultipleConditionHeadersNotSupported => {
+            say(400, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
+        }
+        ConditionHeadersNotSupported => say(400, "ConditionHeadersNotSupported", "Condition headers are not supported."),
+        UnsatisfiableCondition => {
+            say(400, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
+        }
+        InfiniteLeaseDurationRequired => say(
+            412,
+            "InfiniteLeaseDurationRequired",
+            "The lease ID matched, but the specified lease must be an infinite-duration lease.",
+        ),
+        LeaseAlreadyBroken => {
+            say(409, "LeaseAlreadyBroken", "The lease has already been broken and cannot be broken again.")
+        }
+        LeaseAlreadyPresent => say(409, "LeaseAlreadyPresent", "There is already a lease present."),
+        LeaseIdMismatchWithBlobOperation => say(412, "LeaseIdMismatchWithBlobOperation", mismatch),
+        LeaseIdMismatchWithContainerOperation => say(
+            412,
+            "LeaseIdMismatchWithContainerOperation",
+            "The lease ID specified did not match the lease ID for the container.",
+        ),
+        LeaseIdMismatchWithLeaseOperation => say(409, "LeaseIdMismatchWithLeaseOperation", mismatch),
+        LeaseIdMissing => say(
+            412,
+            "LeaseIdMissing",
+            pick(
+                "There is currently a lease on the blob and no lease ID was specified in the request.",
+                "There is currently a lease on the container and no lease ID was specified in the request.",
+            ),
+        ),
+        LeaseIsBreakingAndCannotBeAcquired => say(
+            409,
+            "LeaseIsBreakingAndCannotBeAcquired",
+            "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken.",
+        ),
+        LeaseIsBreakingAndCannotBeChanged => say(
+            409,
+            "LeaseIsBreakingAndCannotBeChanged",
+            "The lease ID matched, but the lease is currently in breaking state and cannot be changed.",
+        ),
+        LeaseIsBrokenAndCannotBeRenewed => say(
+            409,
+            "LeaseIsBrokenAndCannotBeRenewed",
+            "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.",
+        ),
+        LeaseLost => say(
+            412,
+            "LeaseLost",
+            pick(
+                "A lease ID was specified, but the lease for the blob has expired.",
+                "A lease ID was specified, but the lease for the container has expired.",
+            ),
+        ),
+        LeaseNotPresentWithBlobOperation => {
+            say(412, "LeaseNotPresentWithBlobOperation", "There is currently no lease on the blob.")
+        }
+        LeaseNotPresentWithContainerOperation => {
+            say(412, "LeaseNotPresentWithContainerOperation", "There is currently no lease on the container.")
+        }
+        LeaseNotPresentWithLeaseOperation => say(409, "LeaseNotPresentWithLeaseOperation", absent),
+
+        BlobAlreadyExists => say(409, "BlobAlreadyExists", "The specified blob already exists."),
+        BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
+        BlobNotFound => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlockCountExceedsLimit => say(
+            409,
+            "BlockCountExceedsLimit",
+            "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.",
+        ),
+        BlockListTooLong => say(400, "BlockListTooLong", "The block list may not contain more than 50,000 blocks."),
+        ContainerAlreadyExists => say(409, "ContainerAlreadyExists", "The specified container already exists."),
+        ContainerBeingDeleted => {
+            say(409, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later.")
+        }
+        ContainerNotFound => say(404, "ContainerNotFound", "The specified container does not exist."),
+        InvalidBlobOrBlock => say(400, "InvalidBlobOrBlock", "The specified blob or block content is invalid."),
+        InvalidBlobTier => say(400, "InvalidBlobTier", "The specified blob tier is invalid."),
+        InvalidBlobType => say(409, "InvalidBlobType", "The blob type is invalid for this operation."),
+        InvalidBlockId => {
+            say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
+        }
+        InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        ResourceNotFound => say(404, "ResourceNotFound", "The specified resource does not exist."),
+        ResourceTypeMismatch => say(
+            409,
+            "ResourceTypeMismatch",
+            "The specified resource type does not match the type of the existing resource.",
+        ),
+        SnapshotsPresent => {
+            say(409, "SnapshotsPresent", "This operation is not permitted because the blob has snapshots.")
+        }
+        SnapshotCountExceeded => {
+            say(409, "SnapshotCountExceeded", "The snapshot count against this blob has been exceeded.")
+        }
+        TagsTooLarge => say(400, "TagsTooLarge", "The tags specified exceed the maximum permissible limit."),
+        DuplicateTagNames => {
+            say(400, "DuplicateTagNames", "The tags specified are invalid. It contains duplicate tag names.")
+        }
+        EmptyTagName => say(400, "EmptyTagName", "The name of one of the tag key-value pairs is empty."),
+        InvalidTag => {
+            say(400, "InvalidTag", "The tags specified are invalid. It contains characters that are not permitted.")
+        }
+        UnauthorizedBlobOverwrite => {
+            say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
+        }
+
+        Crc64Mismatch { user, server } => say(
+            400,
+            "Crc64Mismatch",
+            "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.",
+        )
+        .with("UserSpecifiedCrc", user)
+        .with("ServerCalculatedCrc", server),
+        InvalidMd5 { value } => say(
+            400,
+            "InvalidMd5",
+            "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded.",
+        )
+        .with_any("UserSpecifiedMd5", value),
+        Md5Mismatch { user, server } => say(
+            400,
+            "Md5Mismatch",
+            "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
+        )
+        .with_any("UserSpecifiedMd5", user)
+        .with_any("ServerCalculatedMd5", server),
+        BothCrc64AndMd5HeaderPresent => say(
+            400,
+            "BothCrc64AndMd5HeaderPresent",
+            "Both x-ms-content-crc64 header and content-md5 header are present.",
+        ),
+        InvalidRange => {
+            say(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+        }
+        RequestBodyTooLarge { limit } => say(
+            413,
+            "RequestBodyTooLarge",
+            "The request body is too large and exceeds the maximum permissible limit.",
+        )
+        .with("MaxLimit", limit.to_string()),
+        MissingContentLengthHeader => {
+            say(411, "MissingContentLengthHeader", "The Content-Length header was not specified.")
+        }
+        InvalidInput { reason } => {
+            say(400, "InvalidInput", "One of the request inputs is not valid.").with_any("Reason", reason)
+        }
+
+        EmptyMetadataKey => {
+            say(400, "EmptyMetadataKey", "The key for one of the metadata key-value pairs is empty.")
+        }
+        InvalidMetadata => say(
+            400,
+            "InvalidMetadata",
+            "The metadata specified is invalid. It has characters that are not permitted.",
+        ),
+        MetadataTooLarge => {
+            say(400, "MetadataTooLarge", "The metadata specified exceeds the maximum permissible limit (8KB).")
+        }
+        InvalidHeaderValue { header, value } => {
+            say(400, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format.")
+                .with("HeaderName", header.as_ref())
+                .with("HeaderValue", value)
+        }
+        MissingRequiredHeader { header } => say(
+            400,
+            "MissingRequiredHeader",
+            "An HTTP header that's mandatory for this request is not specified.",
+        )
+        .with("HeaderName", header.as_ref()),
+        UnsupportedHeader { header } => {
+            say(400, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
+                .with("HeaderName", header.as_ref())
+        }
+        InvalidQueryParameterValue { name, value, reason } => say(
+            400,
+            "InvalidQueryParameterValue",
+            "Value for one of the query parameters specified in the request URI is invalid.",
+        )
+        .with("QueryParameterName", name.as_ref())
+        .with("QueryParameterValue", value)
+        .with("Reason", reason.as_ref()),
+        OutOfRangeQueryParameterValue { name, value, least, most } => say(
+            400,
+            "OutOfRangeQueryParameterValue",
+            "One of the query parameters specified in the request URI is outside the permissible range.",
+        )
+        .with("QueryParameterName", name.as_ref())
+        .with("QueryParameterValue", value)
+        .with("MinimumAllowed", least)
+        .with("MaximumAllowed", most),
+        MissingRequiredQueryParameter { name } => say(
+            400,
+            "MissingRequiredQueryParameter",
+            "A query parameter that's mandatory for this request is not specified.",
+        )
+        .with("QueryParameterName", name.as_ref()),
+        UnsupportedQueryParameter { name, value } => say(
+            400,
+            "UnsupportedQueryParameter",
+            "One of the query parameters specified in the request URI is not supported.",
+        )
+        .with("QueryParameterName", name.as_ref())
+        .with("QueryParameterValue", value),
+        // The spelling is the service's.
+        InvalidResourceName => {
+            say(400, "InvalidResourceName", "The specifed resource name contains invalid characters.")
+        }
+        OutOfRangeInput => say(400, "OutOfRangeInput", "One of the request inputs is out of range."),
+        InvalidUri => {
+            say(400, "InvalidUri", "The requested URI does not represent any resource on the server.")
+        }
+        RequestUrlFailedToParse => {
+            say(400, "RequestUrlFailedToParse", "The url in the request could not be parsed.")
+        }
+        InvalidXmlDocument { line, position, reason } => {
+            say(400, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+                .with("LineNumber", line.to_string())
+                .with("LinePosition", position.to_string())
+                .with("Reason", reason.as_ref())
+        }
+        InvalidXmlNodeValue { name, value, reason } => say(
+            400,
+            "InvalidXmlNodeValue",
+            "The value for one of the XML nodes is not in the correct format.",
+        )
+        .with("XmlNodeName", name.as_ref())
+        .with("XmlNodeValue", value)
+        .with_any("Reason", reason),
+        MissingRequiredXmlNode { name } => {
+            say(400, "MissingRequiredXmlNode", "A required XML node was not specified in the request body.")
+                .with("XmlNodeName", name.as_ref())
+        }
+        UnsupportedXmlNode { name } => say(
+            400,
+            "UnsupportedXmlNode",
+            "One of the XML nodes specified in the request body is not supported.",
+        )
+        .with("XmlNodeName", name),
+        UnsupportedHttpVerb => {
+            say(405, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
+        }
+        InvalidHttpVerb => say(
+            400,
+            "InvalidHttpVerb",
+            "The HTTP verb specified is invalid - it is not recognized by the server.",
+        ),
+
+        AuthenticationFailed { detail } => say(
+            403,
+            "AuthenticationFailed",
+            "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.",
+        )
+        .with_any("AuthenticationErrorDetail", detail),
+        InvalidAuthenticationInfo => say(
+            400,
+            "InvalidAuthenticationInfo",
+            "Authentication information is not given in the correct format. Check the value of Authorization header.",
+        ),
+        InvalidAccessToken { detail } => {
+            say(401, "InvalidAuthenticationInfo", CHALLENGED).with_any("AuthenticationErrorDetail", detail)
+        }
+        NoAuthenticationInformation => say(401, "NoAuthenticationInformation", CHALLENGED),
+        AuthorizationFailure => {
+            say(403, "AuthorizationFailure", "This request is not authorized to perform this operation.")
+        }
+        AuthorizationPermissionMismatch => say(
+            403,
+            "AuthorizationPermissionMismatch",
+            "This request is not authorized to perform this operation using this permission.",
+        ),
+        AuthorizationProtocolMismatch => say(
+            403,
+            "AuthorizationProtocolMismatch",
+            "This request is not authorized to perform this operation using this protocol.",
+        ),
+        AuthorizationResourceTypeMismatch => say(
+            403,
+            "AuthorizationResourceTypeMismatch",
+            "This request is not authorized to perform this operation using this resource type.",
+        ),
+        AuthorizationServiceMismatch => say(
+            403,
+            "AuthorizationServiceMismatch",
+            "This request is not authorized to perform this operation using this service.",
+        ),
+        AuthorizationSourceIpMismatch => say(
+            403,
+            "AuthorizationSourceIPMismatch",
+            "This request is not authorized to perform this operation using this source IP.",
+        ),
+        InsufficientAccountPermissions => say(
+            403,
+            "InsufficientAccountPermissions",
+            "The account being accessed does not have sufficient permissions to execute this operation.",
+        ),
+        PublicAccessNotPermitted => {
+            say(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
+        }
+        CorsPreflightFailure => {
+            say(403, "CorsPreflightFailure", "CORS not enabled or no matching rule found for this request.")
+                .with("MessageDetails", "No CORS rules matches this request")
+        }
+        FeatureVersionMismatch => say(
+            409,
+            "FeatureVersionMismatch",
+            "The operation for the resource is not supported by the version specified in the request.",
+        ),
+        OperationTimedOut => {
+            say(500, "OperationTimedOut", "The operation could not be completed within the permitted time.")
+        }
+        ServerBusy => say(503, "ServerBusy", BUSY),
+        InternalError => say(500, "InternalError", INTERNAL),
+        NotImplemented { what } => {
+            say(501, "NotImplemented", "The requested operation is not implemented on the specified resource.")
+                .with_any("Reason", what)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "19514c3a-301e-009b-3d93-9c3724000000";
+
+    /// Bodies as the service was recorded to send them.
+    #[test]
+    fn bodies_are_those_recorded() {
+        let time = Timestamp::parse_iso("2022-07-20T23:50:03.6531306Z").expect("a time");
+        let reason = "Retention days must be greater than 0 and less than or equal to 365 days.";
+        let table = [
+            (Refusal::BlobNotFound, "BlobNotFound", "The specified blob does not exist.", String::new()),
+            (
+                Refusal::InvalidXmlDocument { line: 2, position: 176, reason: reason.into() },
+                "InvalidXmlDocument",
+                "XML specified is not syntactically valid.",
+                format!("<LineNumber>2</LineNumber><LinePosition>176</LinePosition><Reason>{reason}</Reason>"),
+            ),
+            (
+                Refusal::InvalidXmlDocument { line: 0, position: 0, reason: "".into() },
+                "InvalidXmlDocument",
+                "XML specified is not syntactically valid.",
+                "<LineNumber>0</LineNumber><LinePosition>0</LinePosition><Reason />".to_owned(),
+            ),
+            (
+                Refusal::RequestBodyTooLarge { limit: 65536 },
+                "RequestBodyTooLarge",
+                "The request body is too large and exceeds the maximum permissible limit.",
+                "<MaxLimit>65536</MaxLimit>".to_owned(),
+            ),
+            (
+                Refusal::InvalidHeaderValue { header: "x-ms-encryption-scope".into(), value: "a<b&c".into() },
+                "InvalidHeaderValue",
+                "The value for one of the HTTP headers is not in the correct format.",
+                "<HeaderName>x-ms-encryption-scope</HeaderName><HeaderValue>a&lt;b&amp;c</HeaderValue>".to_owned(),
+            ),
+        ];
+        for (refusal, code, message, details) in table {
+            let body = String::from_utf8(of(&refusal).body(ID, time)).expect("UTF-8");
+            assert_eq!(
+                body,
+                format!(
+                    "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{code}</Code><Message>{message}\n\
+                     RequestId:{ID}\nTime:2022-07-20T23:50:03.6531306Z</Message>{details}</Error>"
+                )
+            );
+        }
+    }
+
+    /// The message becomes the reason phrase, and the code a header.
+    #[test]
+    fn messages_fit_a_status_line() {
+        for refusal in [Refusal::LeaseIdMissing, Refusal::AuthenticationFailed { detail: "é\n".into() }] {
+            for subject in [Subject::Blob, Subject::Container] {
+                let status = of_subject(&refusal, subject);
+                assert!(status.message.bytes().all(|b| (b' '..=b'~').contains(&b)), "{status:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_characters_that_xml_cannot_hold_are_replaced() {
+        let refusal = Refusal::InvalidHeaderValue { header: "x-ms-meta-a".into(), value: "\u{1}\u{ffff}".into() };
+        let body = String::from_utf8(of(&refusal).body(ID, Timestamp::from_ticks(0))).expect("UTF-8");
+        assert!(body.contains("<HeaderValue>\u{fffd}\u{fffd}</HeaderValue>"), "{body}");
+    }
+
+    #[test]
+    fn a_401_carries_a_challenge() {
+        assert_eq!(of(&Refusal::NoAuthenticationInformation).challenge(), Some(CHALLENGE));
+        assert_eq!(of(&Refusal::AuthenticationFailed { detail: "".into() }).challenge(), None);
+    }
+}

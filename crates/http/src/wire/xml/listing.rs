@@ -1,0 +1,419 @@
+//! List Containers and List Blobs. Elements and their order are those of recorded answers; which ones are there depends
+//! on the version and on what the request includes.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_model::access::PublicAccess;
+use lazuli_model::blob::{Blob, Kind, Tier};
+use lazuli_model::lease::Shown;
+use lazuli_model::{Metadata, Timestamp, Version};
+use lazuli_store::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::answers::tag_set;
+use super::{attribute, document, element, is_char, number, optional};
+
+/// Since then names that XML cannot hold are percent-encoded, and say so.
+const ENCODES_NAMES: Version = Version::new(2021, 2, 12);
+const HAS_CRC64: Version = Version::new(2019, 2, 2);
+const HAS_ENCRYPTION_SCOPES: Version = Version::new(2019, 7, 7);
+const HAS_REPLICATION: Version = Version::new(2019, 12, 12);
+const HAS_VERSIONED_IMMUTABILITY: Version = Version::new(2020, 10, 2);
+
+const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What List Containers repeats of its request.
+#[derive(Clone, Copy, Debug)]
+pub struct ContainerListing<'a> {
+    /// With a slash at the end.
+    pub endpoint: &'a str,
+    pub prefix: Option<&'a str>,
+    pub marker: Option<&'a str>,
+    pub max_results: Option<u32>,
+    pub version: Version,
+    pub now: Timestamp,
+    pub metadata: bool,
+}
+
+/// What List Blobs repeats of its request, and what it includes.
+#[derive(Clone, Copy, Debug)]
+pub struct BlobListing<'a> {
+    /// With a slash at the end.
+    pub endpoint: &'a str,
+    pub container: &'a str,
+    pub prefix: Option<&'a str>,
+    pub marker: Option<&'a str>,
+    pub max_results: Option<u32>,
+    pub delimiter: Option<&'a str>,
+    pub version: Version,
+    pub now: Timestamp,
+    pub metadata: bool,
+    pub tags: bool,
+}
+
+pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
+    let mut out = document(512 + page.items.len() * 768);
+    out.push_str("<EnumerationResults");
+    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
+    out.push('>');
+    optional(&mut out, "Prefix", listing.prefix);
+    optional(&mut out, "Marker", listing.marker);
+    if let Some(most) = listing.max_results {
+        number(&mut out, "MaxResults", most);
+    }
+    surround(&mut out, "Containers", page.items.is_empty(), |out| {
+        for item in &page.items {
+            container(out, listing, item);
+        }
+    });
+    element(&mut out, "NextMarker", page.next.as_deref().unwrap_or_default());
+    out.push_str("</EnumerationResults>");
+    out.into_bytes()
+}
+
+fn surround(out: &mut String, name: &str, empty: bool, inside: impl FnOnce(&mut String)) {
+    if empty {
+        return element(out, name, "");
+    }
+    out.extend(["<", name, ">"]);
+    inside(out);
+    out.extend(["</", name, ">"]);
+}
+
+fn container(out: &mut String, listing: &ContainerListing<'_>, item: &ContainerItem) {
+    let container = &item.container;
+    out.push_str("<Container>");
+    element(out, "Name", item.name.as_str());
+    out.push_str("<Properties>");
+    element(out, "Last-Modified", &container.modified.to_http());
+    element(out, "Etag", &container.etag.to_string());
+    lease(out, container.lease.shown(listing.now));
+    match container.public {
+        PublicAccess::Off => {}
+        PublicAccess::Blob => element(out, "PublicAccess", "blob"),
+        PublicAccess::Container => element(out, "PublicAccess", "container"),
+    }
+    if listing.version >= HAS_ENCRYPTION_SCOPES {
+        element(out, "DefaultEncryptionScope", "$account-encryption-key");
+        element(out, "DenyEncryptionScopeOverride", "false");
+    }
+    out.push_str("<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>");
+    if listing.version >= HAS_VERSIONED_IMMUTABILITY {
+        element(out, "ImmutableStorageWithVersioningEnabled", "false");
+    }
+    out.push_str("</Properties>");
+    if listing.metadata {
+        metadata(out, &container.metadata);
+    }
+    out.push_str("</Container>");
+}
+
+fn lease(out: &mut String, shown: Shown) {
+    element(out, "LeaseStatus", shown.status);
+    element(out, "LeaseState", shown.state);
+    optional(out, "LeaseDuration", shown.duration);
+}
+
+fn metadata(out: &mut String, metadata: &Metadata) {
+    surround(out, "Metadata", metadata.is_empty(), |out| {
+        for (name, value) in metadata.iter() {
+            element(out, name, value);
+        }
+    });
+}
+
+pub fn blobs(listing: &BlobListing<'_>, page: &BlobPage) -> Vec<u8> {
+    let mut out = document(512 + page.entries.len() * 1024);
+    out.push_str("<EnumerationResults");
+    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
+    attribute(&mut out, "ContainerName", listing.container);
+    out.push('>');
+    optional(&mut out, "Prefix", listing.prefix);
+    optional(&mut out, "Marker", listing.marker);
+    if let Some(most) = listing.max_results {
+        number(&mut out, "MaxResults", most);
+    }
+    optional(&mut out, "Delimiter", listing.delimiter);
+    surround(&mut out, "Blobs", page.entries.is_empty(), |out| {
+        for entry in &page.entries {
+            match entry {
+                Entry::Blob(item) => blob(out, listing, item),
+                Entry::Prefix(prefix) => {
+                    out.push_str("<BlobPrefix>");
+                    name(out, prefix, listing.version);
+                    out.push_str("</BlobPrefix>");
+                }
+            }
+        }
+    });
+    element(&mut out, "NextMarker", page.next.as_deref().unwrap_or_default());
+    out.push_str("</EnumerationResults>");
+    out.into_bytes()
+}
+
+fn name(out: &mut String, name: &str, version: Version) {
+    // A carriage return could be escaped, but readers of XML normalize it all the same.
+    let plain = name.bytes().all(|b| (b' '..0x80).contains(&b)) || name.chars().all(|c| is_char(c) && c != '\r');
+    if plain || version < ENCODES_NAMES {
+        return element(out, "Name", name);
+    }
+    out.push_str("<Name Encoded=\"true\">");
+    out.extend(utf8_percent_encode(name, IN_NAME));
+    out.push_str("</Name>");
+}
+
+fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
+    out.push_str("<Blob>");
+    name(out, item.name.as_str(), listing.version);
+    optional(out, "Snapshot", item.snapshot.map(Timestamp::to_iso).as_deref());
+    out.push_str("<Properties>");
+    if item.uncommitted {
+        number(out, "Content-Length", 0);
+    } else {
+        content(out, listing, &item.blob);
+    }
+    state(out, listing, item);
+    out.push_str("</Properties>");
+    if listing.metadata {
+        metadata(out, &item.blob.metadata);
+    }
+    if listing.tags && !item.blob.tags.is_empty() {
+        tag_set(out, &item.blob.tags);
+    }
+    if listing.version >= HAS_REPLICATION {
+        element(out, "OrMetadata", "");
+    }
+    out.push_str("</Blob>");
+}
+
+fn content(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
+    element(out, "Creation-Time", &blob.created.to_http());
+    element(out, "Last-Modified", &blob.modified.to_http());
+    // Here, unlike in headers and in lists of containers, without quotes.
+    element(out, "Etag", blob.etag.to_string().trim_matches('"'));
+    number(out, "Content-Length", blob.content.length);
+    let headers = &blob.headers;
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    element(out, "Content-Type", headers.content_type.as_deref().unwrap_or("application/octet-stream"));
+    element(out, "Content-Encoding", &text(&headers.encoding));
+    element(out, "Content-Language", &text(&headers.language));
+    if listing.version >= HAS_CRC64 {
+        element(out, "Content-CRC64", "");
+    }
+    element(out, "Content-MD5", &headers.md5.map(|md5| STANDARD.encode(md5)).unwrap_or_default());
+    element(out, "Cache-Control", &text(&headers.cache_control));
+    element(out, "Content-Disposition", &text(&headers.disposition));
+}
+
+fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
+    let blob = &item.blob;
+    match blob.kind {
+        Kind::Block => element(out, "BlobType", "BlockBlob"),
+    }
+    match blob.tier {
+        Some(tier) => element(out, "AccessTier", tier_name(tier)),
+        None => out.push_str("<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"),
+    }
+    optional(out, "AccessTierChangeTime", blob.tier_changed.map(Timestamp::to_http).as_deref());
+    // Snapshots have no lease to show.
+    if item.snapshot.is_none() {
+        lease(out, blob.lease.shown(listing.now));
+    }
+    element(out, "ServerEncrypted", "true");
+    if !blob.tags.is_empty() {
+        number(out, "TagCount", blob.tags.len());
+    }
+}
+
+fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Hot => "Hot",
+        Tier::Cool => "Cool",
+        Tier::Cold => "Cold",
+        Tier::Archive => "Archive",
+        Tier::Smart => "Smart",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lazuli_model::blob::{ContentHeaders, ContentRef};
+    use lazuli_model::container::Container;
+    use lazuli_model::{BlobName, ContainerName, ETag, Lease, Tags};
+
+    const VERSION: Version = Version::new(2021, 8, 6);
+    const ENDPOINT: &str = "https://storagename.blob.core.windows.net/";
+
+    fn text(document: Vec<u8>) -> String {
+        let text = String::from_utf8(document).expect("UTF-8");
+        text.strip_prefix("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?>").expect("a declaration").to_owned()
+    }
+
+    fn at(time: &str) -> Timestamp {
+        Timestamp::parse_http(time).expect("a time")
+    }
+
+    fn blob_listing<'a>() -> BlobListing<'a> {
+        BlobListing {
+            endpoint: ENDPOINT,
+            container: "container5c212d17",
+            prefix: None,
+            marker: None,
+            max_results: None,
+            delimiter: None,
+            version: VERSION,
+            now: at("Thu, 18 Aug 2022 19:22:10 GMT"),
+            metadata: false,
+            tags: false,
+        }
+    }
+
+    fn item(name: &str) -> BlobItem {
+        let time = at("Thu, 18 Aug 2022 19:22:10 GMT");
+        let md5 = STANDARD.decode("XrY7u+Ae7tCTyyK7j1rNww==").ok().and_then(|md5| md5.try_into().ok());
+        BlobItem {
+            name: BlobName::parse(name).expect("a name"),
+            snapshot: None,
+            uncommitted: false,
+            blob: Blob {
+                kind: Kind::Block,
+                etag: ETag::parse("0x8DA814EF287BC44").expect("an ETag"),
+                modified: time,
+                created: time,
+                content: ContentRef { id: 1, length: 11, starts: vec![], blocks: 0 },
+                headers: ContentHeaders {
+                    content_type: Some("application/octet-stream".to_owned()),
+                    md5,
+                    ..ContentHeaders::default()
+                },
+                metadata: Metadata::default(),
+                tags: Tags::default(),
+                tier: None,
+                tier_changed: None,
+                lease: Lease::Available,
+            },
+        }
+    }
+
+    fn page(items: Vec<BlobItem>) -> BlobPage {
+        BlobPage { entries: items.into_iter().map(|item| Entry::Blob(Box::new(item))).collect(), next: None }
+    }
+
+    const PROPERTIES: &str = "<Properties><Creation-Time>Thu, 18 Aug 2022 19:22:10 GMT</Creation-Time><Last-Modified>Thu, 18 Aug 2022 19:22:10 GMT</Last-Modified><Etag>0x8DA814EF287BC44</Etag><Content-Length>11</Content-Length><Content-Type>application/octet-stream</Content-Type><Content-Encoding /><Content-Language /><Content-CRC64 /><Content-MD5>XrY7u+Ae7tCTyyK7j1rNww==</Content-MD5><Cache-Control /><Content-Disposition /><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>";
+    const LEASED: &str = "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>";
+    const END: &str = "<ServerEncrypted>true</ServerEncrypted></Properties>";
+
+    #[test]
+    fn a_page_of_blobs_as_recorded() {
+        let marker = "2!68!MDAwMDA1IWJsb2IzITAwMDAyOCE5OTk5LTEyLTMxVDIzOjU5OjU5Ljk5OTk5OTlaIQ--";
+        let listing = BlobListing { marker: Some(marker), max_results: Some(2), ..blob_listing() };
+        assert_eq!(
+            text(blobs(&listing, &page(vec![item("blob3")]))),
+            format!(
+                "<EnumerationResults ServiceEndpoint=\"{ENDPOINT}\" ContainerName=\"container5c212d17\"><Marker>{marker}</Marker><MaxResults>2</MaxResults><Blobs><Blob><Name>blob3</Name>{PROPERTIES}{LEASED}{END}<OrMetadata /></Blob></Blobs><NextMarker /></EnumerationResults>"
+            )
+        );
+    }
+
+    #[test]
+    fn an_empty_page_as_recorded() {
+        assert_eq!(
+            text(blobs(&blob_listing(), &page(vec![]))),
+            format!(
+                "<EnumerationResults ServiceEndpoint=\"{ENDPOINT}\" ContainerName=\"container5c212d17\"><Blobs /><NextMarker /></EnumerationResults>"
+            )
+        );
+    }
+
+    #[test]
+    fn what_a_blob_shows() {
+        let show = |listing: BlobListing<'_>, item: BlobItem| {
+            let text = text(blobs(&listing, &page(vec![item])));
+            let from = text.find("<Blob>").expect("a blob") + "<Blob>".len();
+            text[from..text.find("</Blob>").expect("its end")].to_owned()
+        };
+        let plain = blob_listing();
+        let mut snapshot = item("b");
+        snapshot.snapshot = Timestamp::parse_iso("2022-08-01T23:15:21.0293116Z");
+        assert_eq!(
+            show(plain, snapshot),
+            format!("<Name>b</Name><Snapshot>2022-08-01T23:15:21.0293116Z</Snapshot>{PROPERTIES}{END}<OrMetadata />")
+        );
+        let mut uncommitted = item("b");
+        uncommitted.uncommitted = true;
+        assert_eq!(
+            show(plain, uncommitted),
+            format!(
+                "<Name>b</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>{LEASED}{END}<OrMetadata />"
+            )
+        );
+        let mut described = item("b");
+        described.blob.metadata = Metadata::new(vec![("number".into(), "1".into())]).expect("metadata");
+        described.blob.tags = Tags::new(vec![("tag1".into(), "a&b".into())]).unwrap_or_default();
+        let all = BlobListing { metadata: true, ..plain };
+        let shown = show(all, described);
+        assert!(shown.ends_with("</Properties><Metadata><number>1</number></Metadata><OrMetadata />"), "{shown}");
+        assert!(show(all, item("b")).ends_with("</Properties><Metadata /><OrMetadata />"));
+        let old = BlobListing { version: Version::new(2018, 11, 9), ..plain };
+        let shown = show(old, item("b"));
+        assert!(!shown.contains("CRC64") && shown.ends_with("</Properties>"), "{shown}");
+    }
+
+    #[test]
+    fn names_that_xml_cannot_hold_are_encoded() {
+        let table = [
+            ("dir1/dir2/file\u{ffff}.blob", "<Name Encoded=\"true\">dir1%2Fdir2%2Ffile%EF%BF%BF.blob</Name>"),
+            ("a&b<c>", "<Name>a&amp;b&lt;c&gt;</Name>"),
+            ("啊齄", "<Name>啊齄</Name>"),
+            ("a\u{1}", "<Name Encoded=\"true\">a%01</Name>"),
+        ];
+        for (given, expected) in table {
+            let mut out = String::new();
+            name(&mut out, given, VERSION);
+            assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn prefixes_stand_among_blobs() {
+        let listing = BlobListing { prefix: Some("a/"), delimiter: Some("/"), ..blob_listing() };
+        let page = BlobPage { entries: vec![Entry::Prefix("a/b/".to_owned())], next: Some("m".to_owned()) };
+        assert_eq!(
+            text(blobs(&listing, &page)),
+            format!(
+                "<EnumerationResults ServiceEndpoint=\"{ENDPOINT}\" ContainerName=\"container5c212d17\"><Prefix>a/</Prefix><Delimiter>/</Delimiter><Blobs><BlobPrefix><Name>a/b/</Name></BlobPrefix></Blobs><NextMarker>m</NextMarker></EnumerationResults>"
+            )
+        );
+    }
+
+    #[test]
+    fn containers_as_recorded() {
+        let container = Container {
+            id: 1,
+            etag: ETag::parse("0x8DA741358DE4884").expect("an ETag"),
+            modified: at("Mon, 01 Aug 2022 23:12:47 GMT"),
+            metadata: Metadata::new(vec![("hello".into(), "world".into()), ("number".into(), "42".into())])
+                .expect("metadata"),
+            public: PublicAccess::Blob,
+            policies: vec![],
+            lease: Lease::Available,
+        };
+        let item = ContainerItem { name: ContainerName::parse("container752931b0").expect("a name"), container };
+        let listing = ContainerListing {
+            endpoint: ENDPOINT,
+            prefix: Some("container752931b0"),
+            marker: None,
+            max_results: None,
+            version: VERSION,
+            now: at("Mon, 01 Aug 2022 23:12:47 GMT"),
+            metadata: true,
+        };
+        assert_eq!(
+            text(containers(&listing, &ContainerPage { items: vec![item], next: None })),
+            format!(
+                "<EnumerationResults ServiceEndpoint=\"{ENDPOINT}\"><Prefix>container752931b0</Prefix><Containers><Container><Name>container752931b0</Name><Properties><Last-Modified>Mon, 01 Aug 2022 23:12:47 GMT</Last-Modified><Etag>\"0x8DA741358DE4884\"</Etag><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState><PublicAccess>blob</PublicAccess><DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope><DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride><HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold><ImmutableStorageWithVersioningEnabled>false</ImmutableStorageWithVersioningEnabled></Properties><Metadata><hello>world</hello><number>42</number></Metadata></Container></Containers><NextMarker /></EnumerationResults>"
+            )
+        );
+    }
+}
