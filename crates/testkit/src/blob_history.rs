@@ -128,7 +128,7 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
     let mut next = state.clone();
     let answer = match op {
         Op::Put { value, guard } => {
-            let blob = put_blob(guard).decide(current, no_content(), stamp)?;
+            let blob = put_blob(guard).decide(current, no_content(), None, stamp)?;
             next.pending.clear();
             replace(&mut next, blob, vec![*value])
         }

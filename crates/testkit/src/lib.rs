@@ -4,4 +4,5 @@ pub mod blob_history;
 pub mod chance;
 pub mod client;
 pub mod linear;
+pub mod power;
 pub mod process;

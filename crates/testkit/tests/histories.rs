@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use lazuli_engine::content::memory::Memory as ContentMemory;
+use lazuli_engine::content::Memory as ContentMemory;
 use lazuli_engine::embedded::{Embedded, Options};
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{BoxFuture, Engine};
