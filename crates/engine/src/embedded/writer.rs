@@ -114,6 +114,9 @@ impl Writer {
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.hot.publish(batch.writes.iter(), || keys.publish());
+            if let Err(error) = keys.rotate_if_due() {
+                tracing::error!(%error, "the memtable was not sealed; it grows until the next attempt");
+            }
             self.measure(batch, keys, watch.nanos());
             return Ok(());
         };
