@@ -61,6 +61,7 @@ pub struct AccountSas {
 pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<AccountSas, Refusal> {
     let version = Version::parse(field(head, "sv")).ok_or_else(malformed)?;
     let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
+    unbroken(head)?;
     let mut text = String::with_capacity(160);
     let fields = [account.name().as_str(), permissions, services, resource_types];
     let rest = ["st", "se", "sip", "spr", "sv"].map(|name| field(head, name));
@@ -88,6 +89,12 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Account
 /// A field of the SAS, decoded; absent and empty are the same.
 pub fn field<'a>(head: &'a Head, name: &str) -> &'a str {
     head.query.raw(name).unwrap_or_default()
+}
+
+/// Fields are signed as lines, so none may contain a line's end: it would move its neighbours.
+pub fn unbroken(head: &Head) -> Result<(), Refusal> {
+    let broken = head.query.iter().any(|(name, value)| name.len() <= 5 && value.contains(['\n', '\r']));
+    if broken { Err(malformed()) } else { Ok(()) }
 }
 
 pub fn malformed() -> Refusal {

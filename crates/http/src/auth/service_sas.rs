@@ -4,7 +4,7 @@
 use lazuli_model::container::Container;
 use lazuli_model::{Refusal, Timestamp, Version};
 
-use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch};
+use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch, unbroken};
 use super::{Signed, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Target};
@@ -14,6 +14,7 @@ const HAS_RESPONSE_HEADERS: Version = Version::new(2013, 8, 15);
 const NAMES_THE_SERVICE: Version = Version::new(2015, 2, 21);
 const HAS_ADDRESS_AND_PROTOCOL: Version = Version::new(2015, 4, 5);
 const SIGNS_RESOURCE: Version = Version::new(2018, 11, 9);
+const HAS_DIRECTORIES: Version = Version::new(2020, 2, 10);
 
 /// A verified service SAS. Times and letters may still come from the policy it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,8 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Service
         "" => Version::OLDEST,
         text => Version::parse(text).ok_or_else(malformed)?,
     };
-    let resource = resource(head)?;
+    let resource = resource(head, version)?;
+    unbroken(head)?;
     let text = string_to_sign(head, version, &canonical(head, version, resource)?, resource);
     if !(matches(account, &text, signature) || root_directory(head, account, version, resource, signature)) {
         return Err(mismatch(&text));
@@ -92,7 +94,19 @@ impl ServiceSas {
     }
 }
 
-fn resource(head: &Head) -> Result<Signed, Refusal> {
+/// Before 2018-11-09 the kind of resource was not signed, so nobody may then choose one that reaches further: a blob's
+/// signature must not open the directory of the same name.
+fn resource(head: &Head, version: Version) -> Result<Signed, Refusal> {
+    let resource = kind(head)?;
+    let since = match resource {
+        Signed::Snapshot | Signed::Version => SIGNS_RESOURCE,
+        Signed::Directory => HAS_DIRECTORIES,
+        Signed::Blob | Signed::Container | Signed::Other => Version::OLDEST,
+    };
+    if version >= since { Ok(resource) } else { Err(malformed()) }
+}
+
+fn kind(head: &Head) -> Result<Signed, Refusal> {
     match (head.service, field(head, "sr")) {
         (Service::Blob | Service::Dfs, "b") => Ok(Signed::Blob),
         (Service::Blob | Service::Dfs, "bs") => Ok(Signed::Snapshot),

@@ -196,7 +196,7 @@ fn cors(node: &Node<'_>) -> Result<Vec<CorsRule>, Refusal> {
     if rules.iter().map(size).sum::<usize>() > CORS_BYTES_MAX { Err(too_many()) } else { Ok(rules) }
 }
 
-const CORS_METHODS: [&str; 9] = ["DELETE", "GET", "HEAD", "MERGE", "PATCH", "POST", "OPTIONS", "PUT", "CONNECT"];
+const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "PATCH", "POST", "OPTIONS", "PUT"];
 
 fn cors_rule(node: &Node<'_>) -> Result<CorsRule, Refusal> {
     if node.name != "CorsRule" {

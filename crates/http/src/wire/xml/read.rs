@@ -12,6 +12,9 @@ use super::is_char;
 /// Deeper than any document of the protocol.
 const DEPTH_MAX: usize = 16;
 
+/// Twice as many elements as the longest block list has; a tree of them stays small.
+const NODES_MAX: usize = 100_000;
+
 const UNREADABLE: &str = "Error parsing Xml content";
 
 /// An element: what it contains is either text or elements.
@@ -82,13 +85,20 @@ fn tree(source: &str) -> Result<Node<'_>, usize> {
     reader.config_mut().check_comments = true;
     let mut open: Vec<Node<'_>> = Vec::new();
     let mut root = None;
+    let mut nodes = 0;
     loop {
         let begin = offset(reader.buffer_position());
         let event = reader.read_event().map_err(|_| offset(reader.error_position()))?;
         match event {
-            Event::Start(_) | Event::Empty(_) if root.is_some() || open.len() == DEPTH_MAX => return Err(begin),
-            Event::Start(_) => open.push(start(source, begin)?),
+            Event::Start(_) | Event::Empty(_) if root.is_some() || open.len() == DEPTH_MAX || nodes == NODES_MAX => {
+                return Err(begin);
+            }
+            Event::Start(_) => {
+                nodes += 1;
+                open.push(start(source, begin)?);
+            }
             Event::Empty(_) => {
+                nodes += 1;
                 let node = start(source, begin)?;
                 close(node, &mut open, &mut root);
             }
@@ -98,13 +108,13 @@ fn tree(source: &str) -> Result<Node<'_>, usize> {
                 close(node, &mut open, &mut root);
             }
             Event::Text(text) => {
-                let raw = &source[begin..offset(reader.buffer_position())];
-                if let Some((at, _)) = raw.char_indices().find(|(_, c)| !is_char(*c)) {
-                    return Err(begin + at);
-                }
+                check_chars(source, begin, offset(reader.buffer_position()))?;
                 append(&mut open, text.xml10_content(), begin)?;
             }
-            Event::CData(data) => append(&mut open, data.xml10_content(), begin)?,
+            Event::CData(data) => {
+                check_chars(source, begin, offset(reader.buffer_position()))?;
+                append(&mut open, data.xml10_content(), begin)?;
+            }
             Event::GeneralRef(reference) => {
                 append(&mut open, Cow::Owned(resolve(&reference).ok_or(begin)?.to_string()), begin)?;
             }
@@ -113,6 +123,12 @@ fn tree(source: &str) -> Result<Node<'_>, usize> {
             Event::Eof => return root.filter(|_| open.is_empty()).ok_or(begin),
         }
     }
+}
+
+/// Where the first character stands that XML does not have.
+fn check_chars(source: &str, from: usize, to: usize) -> Result<(), usize> {
+    let raw = source.get(from..to).ok_or(from)?;
+    raw.char_indices().find(|(_, c)| !is_char(*c)).map_or(Ok(()), |(at, _)| Err(from + at))
 }
 
 fn offset(position: u64) -> usize {
@@ -184,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The last but one is what the service was recorded to say of `<QueueMessage><MessageText>\u{1}`.
+    /// The one in two lines is what the service was recorded to say of `<QueueMessage><MessageText>\u{1}`.
     #[test]
     fn errors_have_a_place() {
         let deep = "<a>".repeat(DEPTH_MAX + 1);
@@ -200,6 +216,7 @@ mod tests {
             ("<a>&#0;</a>", (1, 4)),
             ("<a>&#xFFFF;</a>", (1, 4)),
             ("<?xml version='1.0'?>\n<QueueMessage><MessageText>\u{1}</MessageText></QueueMessage>", (2, 28)),
+            ("<a><![CDATA[\u{1}]]></a>", (1, 13)),
             (&deep, (1, 49)),
         ];
         for (text, (line, position)) in table {
@@ -208,6 +225,9 @@ mod tests {
             assert_eq!(Document::read(text.as_bytes()).err(), Some(expected), "{text}");
         }
         assert!(Document::read(b"<a>\xff</a>").is_err());
+        let many = |count: usize| format!("<a>{}</a>", "<b/>".repeat(count));
+        assert!(Document::read(many(NODES_MAX - 1).as_bytes()).is_ok());
+        assert!(Document::read(many(NODES_MAX).as_bytes()).is_err());
     }
 
     #[test]
