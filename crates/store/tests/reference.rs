@@ -1,0 +1,379 @@
+//! Random programs, run on the store and on a plain reference: the model's rules over a `BTreeMap`, with content in vectors.
+//! Every answer and every refusal must be the same, on the plain engine and on one with the manners of a cluster; and when
+//! all is deleted and swept, nothing may be left.
+
+mod world;
+
+use std::collections::BTreeMap;
+
+use lazuli_model::blob::*;
+use lazuli_model::conditions::Match;
+use lazuli_model::lease::{Action, Length};
+use lazuli_model::{BlockId, Conditions, LeaseId, Metadata, Refusal, Tags, Timestamp};
+use lazuli_store::{Entry, Failure, Include, ListBlobs};
+use world::*;
+
+#[derive(Clone)]
+struct Kept {
+    blob: Blob,
+    /// Blocks with their bytes; one without an id is what Put Blob wrote.
+    blocks: Vec<(Option<BlockId>, Vec<u8>)>,
+}
+
+impl Kept {
+    fn bytes(&self) -> Vec<u8> {
+        self.blocks.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
+    }
+}
+
+#[derive(Default)]
+struct Reference {
+    bases: BTreeMap<String, Kept>,
+    snapshots: BTreeMap<(String, Timestamp), Kept>,
+    pending: BTreeMap<String, BTreeMap<BlockId, Vec<u8>>>,
+}
+
+const NAMES: [&str; 4] = ["a", "a/b", "a0", "ü"];
+const IDS: [&str; 4] = ["QUFB", "QkJC", "Q0ND", "QUFBQQ=="];
+const LENGTHS: [usize; 6] = [0, 1, 16 << 10, (16 << 10) + 1, 40_000, 90_000];
+const LEASES: [LeaseId; 2] = [LeaseId(1), LeaseId(2)];
+
+/// A program and its two machines.
+struct Run {
+    world: World,
+    reference: Reference,
+    random: Random,
+}
+
+/// What both should say.
+fn same<T: std::fmt::Debug>(what: &str, got: Result<T, Failure>, want: Result<(), Refusal>) -> Option<T> {
+    match (got, want) {
+        (Ok(got), Ok(())) => Some(got),
+        (Err(Failure::Refused(got)), Err(want)) => {
+            assert_eq!(got, want, "{what}");
+            None
+        }
+        (got, want) => panic!("{what}: the store says {got:?}, the reference {want:?}"),
+    }
+}
+
+/// The content of the reference's records is beside them.
+fn no_content() -> ContentRef {
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+}
+
+impl Run {
+    fn new(world: World, seed: u64) -> Self {
+        Self { world, reference: Reference::default(), random: Random(seed) }
+    }
+
+    fn name(&mut self) -> String {
+        self.random.pick(&NAMES).to_string()
+    }
+
+    fn base(&self, name: &str) -> Option<&Blob> {
+        self.reference.bases.get(name).map(|kept| &kept.blob)
+    }
+
+    fn conditions(&mut self, name: &str) -> Conditions {
+        let etag = self.base(name).map(|blob| blob.etag);
+        match self.random.below(10) {
+            0 => Conditions { if_none_match: Some(Match::Any), ..Conditions::default() },
+            1 => Conditions { if_match: Some(Match::OneOf(vec![etag])), ..Conditions::default() },
+            2 => Conditions { if_none_match: Some(Match::OneOf(vec![etag])), ..Conditions::default() },
+            _ => Conditions::default(),
+        }
+    }
+
+    fn lease(&mut self) -> Option<LeaseId> {
+        self.random.chance(25).then(|| *self.random.pick(&LEASES))
+    }
+
+    fn snapshot_of(&mut self, name: &str) -> Option<Timestamp> {
+        let times: Vec<Timestamp> =
+            self.reference.snapshots.keys().filter(|(of, _)| of == name).map(|(_, time)| *time).collect();
+        match (times.is_empty(), self.random.chance(5)) {
+            (_, true) => Some(Timestamp::from_ticks(7)),
+            (true, false) => None,
+            (false, false) => Some(*self.random.pick(&times)),
+        }
+    }
+
+    fn find(&self, name: &str, snapshot: Option<Timestamp>) -> Option<&Kept> {
+        match snapshot {
+            None => self.reference.bases.get(name),
+            Some(time) => self.reference.snapshots.get(&(name.to_owned(), time)),
+        }
+    }
+
+    async fn step(&mut self) {
+        if self.random.chance(10) {
+            // Even, while leases last an odd time: so no lease ends between the reference's decision and the store's.
+            self.world.advance_seconds(self.random.next() % 10 * 2);
+        }
+        let name = self.name();
+        match self.random.below(14) {
+            0 | 1 => self.put_blob(&name).await,
+            2..=4 => self.put_block(&name).await,
+            5 | 6 => self.put_block_list(&name).await,
+            7 => self.snapshot(&name).await,
+            8 => self.delete(&name).await,
+            9 => self.lease_blob(&name).await,
+            10 => self.set(&name).await,
+            11 => self.block_list(&name).await,
+            12 => while self.world.store.sweep_step().await.unwrap() {},
+            _ => self.read(&name).await,
+        }
+    }
+
+    async fn put_blob(&mut self, name: &str) {
+        let bytes = pattern(self.random.next() % 251, *self.random.pick(&LENGTHS));
+        let put = PutBlob { conditions: self.conditions(name), lease: self.lease(), ..put_blob() };
+        let want = put.decide(self.base(name), no_content(), None, self.world.store.now());
+        let content = self.world.receive(&bytes).await;
+        let got = self.world.store.put_blob(&blob(name), put, content).await;
+        if let Some(blob) = same("put blob", got, want.map(drop)) {
+            assert_eq!(blob.content.length, bytes.len() as u64);
+            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: vec![(None, bytes)] });
+            self.reference.pending.remove(name);
+        }
+    }
+
+    async fn put_block(&mut self, name: &str) {
+        let ids = if self.random.chance(5) { &IDS[..] } else { &IDS[..3] };
+        let id = block_id(self.random.one_of(ids));
+        let bytes = pattern(self.random.next() % 251, *self.random.pick(&LENGTHS[1..]));
+        let put = PutBlock { id: id.clone(), lease: self.lease() };
+        let pending = self.reference.pending.get(name);
+        let seen = Pending {
+            count: pending.map_or(0, |blocks| blocks.len() as u64),
+            id_length: pending.and_then(|blocks| blocks.keys().next()).map(|id| id.as_bytes().len()),
+            replaces: pending.is_some_and(|blocks| blocks.contains_key(&id)),
+        };
+        let want = put.decide(self.base(name), seen, self.world.store.now());
+        let content = self.world.receive(&bytes).await;
+        let got = self.world.store.put_block(&blob(name), put, content).await;
+        if same("put block", got, want).is_some() {
+            self.reference.pending.entry(name.to_owned()).or_default().insert(id, bytes);
+        }
+    }
+
+    async fn put_block_list(&mut self, name: &str) {
+        let count = self.random.below(5);
+        let blocks: Vec<(Search, BlockId)> = (0..count)
+            .map(|_| {
+                let search =
+                    *self.random.pick(&[Search::Latest, Search::Latest, Search::Committed, Search::Uncommitted]);
+                (search, block_id(self.random.one_of(&IDS[..3])))
+            })
+            .collect();
+        let put = PutBlockList {
+            blocks,
+            metadata: Metadata::new(vec![("n".into(), count.to_string())]).unwrap(),
+            conditions: self.conditions(name),
+            lease: self.lease(),
+            ..block_list(&[])
+        };
+        let resolve = || {
+            let committed = self.reference.bases.get(name).map(|kept| kept.blocks.as_slice()).unwrap_or_default();
+            let block = |id: &BlockId, bytes: &Vec<u8>| (Some(id.clone()), bytes.clone());
+            put.permit(self.base(name), self.world.store.now())?;
+            put.resolve(
+                |id| committed.iter().find(|(of, _)| of.as_ref() == Some(id)).map(|(_, bytes)| block(id, bytes)),
+                |id| self.reference.pending.get(name)?.get(id).map(|bytes| block(id, bytes)),
+            )
+        };
+        let (want, blocks) = match resolve() {
+            Ok(blocks) => (Ok(()), blocks),
+            Err(refusal) => (Err(refusal), Vec::new()),
+        };
+        let got = self.world.store.put_block_list(&blob(name), put).await;
+        if let Some(blob) = same("put block list", got, want) {
+            assert_eq!(blob.content.blocks as usize, blocks.len());
+            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
+            self.reference.pending.remove(name);
+        }
+    }
+
+    async fn snapshot(&mut self, name: &str) {
+        let snapshot = SnapshotBlob { metadata: None, conditions: self.conditions(name), lease: self.lease() };
+        let want = snapshot.decide(self.base(name), self.world.store.now());
+        let got = self.world.store.snapshot_blob(&blob(name), snapshot).await;
+        if let Some((time, base)) = same("snapshot", got, want.clone().map(drop)) {
+            assert_eq!(Some(&base), self.base(name));
+            let kept = Kept { blob: want.unwrap(), ..self.reference.bases[name].clone() };
+            self.reference.snapshots.insert((name.to_owned(), time), kept);
+        }
+    }
+
+    async fn delete(&mut self, name: &str) {
+        let snapshot = if self.random.chance(40) { self.snapshot_of(name) } else { None };
+        let snapshots = match (snapshot, self.random.below(3)) {
+            (None, 0) => Some(DeleteSnapshots::Include),
+            (None, 1) => Some(DeleteSnapshots::Only),
+            (_, _) => None,
+        };
+        let delete = DeleteBlob { snapshot, snapshots, conditions: self.conditions(name), lease: self.lease() };
+        let has_snapshots = self.reference.snapshots.keys().any(|(of, _)| of == name);
+        let found = self.find(name, snapshot).map(|kept| &kept.blob);
+        let want = delete.decide(found, has_snapshots, self.world.store.now());
+        let got = self.world.store.delete_blob(&blob(name), delete).await;
+        same("delete", got, want.clone().map(drop));
+        let Ok(deletion) = want else { return };
+        match deletion {
+            Deletion::Snapshot => drop(self.reference.snapshots.remove(&(name.to_owned(), snapshot.unwrap()))),
+            Deletion::Base | Deletion::BaseAndSnapshots | Deletion::SnapshotsOnly => {
+                self.reference.snapshots.retain(|(of, _), _| of != name);
+                if deletion != Deletion::SnapshotsOnly {
+                    self.reference.bases.remove(name);
+                    self.reference.pending.remove(name);
+                }
+            }
+        }
+    }
+
+    async fn lease_blob(&mut self, name: &str) {
+        let (id, to) = (*self.random.pick(&LEASES), *self.random.pick(&LEASES));
+        let action = match self.random.below(5) {
+            0 | 1 => Action::Acquire { proposed: id, length: Length::Seconds(15) },
+            2 => Action::Renew { id },
+            3 => Action::Change { id, to },
+            _ => Action::Release { id },
+        };
+        let lease = LeaseBlob { action, conditions: self.conditions(name) };
+        let want = lease.decide(self.base(name), self.world.store.now());
+        let got = self.world.store.lease_blob(&blob(name), lease).await;
+        if let Some((blob, _)) = same("lease", got, want.map(drop)) {
+            self.reference.bases.get_mut(name).unwrap().blob = blob;
+        }
+    }
+
+    async fn set(&mut self, name: &str) {
+        let (conditions, lease) = (self.conditions(name), self.lease());
+        let (now, at) = (self.world.store.now(), blob(name));
+        let blob = match self.random.below(3) {
+            0 => {
+                let metadata = Metadata::new(vec![("k".into(), self.random.below(9).to_string())]).unwrap();
+                let set = SetBlobMetadata { metadata, conditions, lease };
+                let want = set.decide(self.base(name), now);
+                same("set metadata", self.world.store.set_blob_metadata(&at, set).await, want.map(drop))
+            }
+            1 => {
+                let headers = ContentHeaders { content_type: Some("a/b".into()), ..ContentHeaders::default() };
+                let set = SetBlobProperties { headers, conditions, lease };
+                let want = set.decide(self.base(name), now);
+                same("set properties", self.world.store.set_blob_properties(&at, set).await, want.map(drop))
+            }
+            _ => {
+                let tags = Tags::new(vec![("t".into(), "v".into())]).unwrap();
+                let set = SetBlobTags { tags: tags.clone(), conditions: Conditions::default(), lease };
+                let want = set.decide(self.base(name), now);
+                let done = same("set tags", self.world.store.set_blob_tags(&at, set).await, want.map(drop));
+                done.map(|()| Blob { tags, ..self.base(name).unwrap().clone() })
+            }
+        };
+        if let Some(blob) = blob {
+            self.reference.bases.get_mut(name).unwrap().blob = blob;
+        }
+    }
+
+    async fn block_list(&mut self, name: &str) {
+        let pending = self.reference.pending.get(name);
+        let want = get_block_list().decide(self.base(name), pending.is_some(), self.world.store.now()).map(drop);
+        let Some(lists) = same("block list", self.world.store.block_list(&blob(name), get_block_list()).await, want)
+        else {
+            return;
+        };
+        let kept = self.reference.bases.get(name);
+        let committed = kept.into_iter().flat_map(|kept| &kept.blocks);
+        let committed: Vec<_> = committed.filter_map(|(id, bytes)| Some((id.clone()?, bytes.len() as u64))).collect();
+        let uncommitted = pending.into_iter().flatten().map(|(id, bytes)| (id.clone(), bytes.len() as u64));
+        let mut uncommitted: Vec<_> = uncommitted.collect();
+        uncommitted.sort_by_key(|(id, _)| id.to_base64());
+        assert_eq!((lists.committed, lists.uncommitted), (committed, uncommitted));
+    }
+
+    async fn read(&mut self, name: &str) {
+        let snapshot = if self.random.chance(50) { self.snapshot_of(name) } else { None };
+        let read = ReadBlob { snapshot, lease: self.lease(), ..ReadBlob::default() };
+        let found = self.find(name, snapshot).cloned();
+        let want = read.decide_content(found.as_ref().map(|kept| &kept.blob), self.world.store.now()).map(drop);
+        let got = self.world.store.open_blob(&blob(name), read.clone()).await.map(|reader| reader.blob);
+        if let (Some(got), Some(found)) = (same("read", got, want), found) {
+            assert_eq!(got, found.blob);
+            assert_eq!(self.world.store.blob(&blob(name), read).await.unwrap(), found.blob);
+            let bytes = found.bytes();
+            let from = self.random.below(bytes.len() + 1);
+            let to = from + self.random.below(bytes.len() + 1 - from);
+            let part = self.world.get_range(name, snapshot, from as u64, to as u64).await.unwrap();
+            assert!(part == bytes[from..to], "bytes {from}..{to} of {name}");
+        }
+    }
+
+    async fn compare_all(&mut self) {
+        for ((name, time), kept) in &self.reference.snapshots {
+            assert!(self.world.get(name, Some(*time)).await.unwrap() == kept.bytes(), "a snapshot of {name}");
+        }
+        for (name, kept) in &self.reference.bases {
+            assert!(self.world.get(name, None).await.unwrap() == kept.bytes(), "{name}");
+        }
+        let include = Include { snapshots: true, uncommitted: true };
+        let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
+        let page = self.world.store.list_blobs(&container("box"), list).await.unwrap();
+        let listed: Vec<_> = page
+            .entries
+            .iter()
+            .map(|entry| match entry {
+                Entry::Blob(item) => (item.name.to_string(), item.snapshot.unwrap_or(Timestamp::from_ticks(u64::MAX))),
+                Entry::Prefix(prefix) => panic!("a flat listing has no {prefix}"),
+            })
+            .collect();
+        let last = |name: &String| (name.clone(), Timestamp::from_ticks(u64::MAX));
+        let mut want: Vec<_> = self.reference.snapshots.keys().cloned().collect();
+        want.extend(self.reference.bases.keys().map(last));
+        want.extend(self.reference.pending.keys().filter(|name| !self.reference.bases.contains_key(*name)).map(last));
+        want.sort();
+        assert_eq!(listed, want);
+    }
+
+    /// Deletes everything that can be deleted, and sees that nothing is left.
+    async fn end(mut self, before: &str) {
+        self.compare_all().await;
+        self.world.sweep().await;
+        self.compare_all().await;
+        self.world.advance_seconds(120); // leases end
+        for name in NAMES {
+            let _ = self.world.put(name, b"").await.unwrap(); // and uncommitted blocks with it
+            self.world.delete(name, Some(DeleteSnapshots::Include)).await.unwrap();
+        }
+        self.world.sweep().await;
+        assert_eq!((self.world.rows().as_str(), self.world.content.size()), (before, 0));
+    }
+}
+
+async fn program(world: World, seed: u64, steps: usize) {
+    world.create("box", 1).await;
+    world.sweep().await;
+    let before = world.rows();
+    let mut run = Run::new(world, seed);
+    for _ in 0..steps {
+        run.step().await;
+    }
+    run.end(&before).await;
+}
+
+#[tokio::test]
+async fn random_programs_agree_with_the_reference() {
+    for seed in 0..150 {
+        println!("seed {seed}");
+        program(World::plain(), seed, 200).await;
+    }
+}
+
+#[tokio::test]
+async fn random_programs_agree_on_a_cluster_too() {
+    for seed in 1000..1150 {
+        println!("seed {seed}");
+        program(World::distributed(seed), seed, 80).await;
+    }
+}
