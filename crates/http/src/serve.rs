@@ -127,7 +127,8 @@ impl Edge {
         let mut connection = pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            _ = stop.wait_for(|stop| *stop) => {
+            // Without its value, which would hold the channel's lock.
+            () = async { drop(stop.wait_for(|stop| *stop).await) } => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -143,6 +144,7 @@ impl Edge {
         let request_id = (self.ids)();
         let (parts, incoming) = request.into_parts();
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
+        let access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
         let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits);
         let arrival = Arrival {
@@ -161,6 +163,9 @@ impl Edge {
         let answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
         let micros = self.store.now().ticks().saturating_sub(now.ticks()) / 10;
         self.metrics.count(done.row, answer.status, micros, done.bytes_in, answer.payload.length());
+        if let Some(access) = access {
+            access.log(link.peer, done.row, &answer, micros, done.bytes_in, &echo.id);
+        }
         let mut response = finish(answer, echo);
         self.share(done.origin, response.headers_mut()).await;
         response
@@ -395,6 +400,26 @@ fn check_length(spec: &Spec, head: &Head, body: &Upload) -> Result<(), Refusal> 
     match body.expected() {
         Some(length) if length > most && !structured => Err(Refusal::RequestBodyTooLarge { limit: most }),
         _ => Ok(()),
+    }
+}
+
+/// A line of the access log, gathered only when somebody reads it. The path without its query: a SAS is a secret.
+struct Access {
+    method: Method,
+    path: String,
+}
+
+impl Access {
+    fn of(parts: &http::request::Parts) -> Option<Self> {
+        let wanted = tracing::enabled!(target: "lazuli::access", tracing::Level::DEBUG);
+        wanted.then(|| Self { method: parts.method.clone(), path: parts.uri.path().to_owned() })
+    }
+
+    fn log(self, peer: IpAddr, row: Option<usize>, answer: &Answer, micros: u64, bytes_in: u64, id: &str) {
+        let operation = row.map_or("Other", |row| SERVED[row].spec.name);
+        let (method, path, status) = (self.method, self.path, answer.status.as_u16());
+        let bytes_out = answer.payload.length();
+        tracing::debug!(target: "lazuli::access", %peer, operation, %method, path, status, micros, bytes_in, bytes_out, id);
     }
 }
 
