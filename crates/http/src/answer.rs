@@ -81,11 +81,13 @@ pub struct Answer {
     pub payload: Payload,
     /// Azure's reason phrases are the first lines of its messages.
     pub reason: Option<ReasonPhrase>,
+    /// Metadata headers that have capitals.
+    pub spelt: Vec<String>,
 }
 
 impl Answer {
     pub fn new(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::with_capacity(32), payload: Payload::Empty, reason: None }
+        Self { status, headers: HeaderMap::with_capacity(32), payload: Payload::Empty, reason: None, spelt: Vec::new() }
     }
 
     pub fn constant(mut self, name: &HeaderName, value: &'static str) -> Self {

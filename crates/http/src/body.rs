@@ -2,6 +2,7 @@
 //! client that stops sending is given up; what an operation left unread is read away within reason, so that the client
 //! gets to see the answer instead of a reset connection.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,6 +11,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use lazuli_model::Refusal;
 use lazuli_store::{Broken, Failure, Source};
+
+use crate::spelling::{Pause, Spelling};
 
 /// Beyond this an unread body costs more than a new connection.
 const DRAIN_MAX: u64 = 64 << 20;
@@ -20,11 +23,14 @@ pub struct Upload {
     /// The client waits for `100 Continue` before it sends: an unread body is then a body never sent.
     waits: bool,
     read: u64,
+    /// Nobody looks for names of headers in a body.
+    pause: Option<Pause>,
 }
 
 impl Upload {
-    pub fn new(incoming: Incoming, idle: Duration, waits: bool) -> Self {
-        Self { incoming: Some(incoming), idle, waits, read: 0 }
+    pub(crate) fn new(incoming: Incoming, idle: Duration, waits: bool, spelling: &Arc<Spelling>) -> Self {
+        let pause = (!incoming.is_end_stream()).then(|| spelling.pause());
+        Self { incoming: Some(incoming), idle, waits, read: 0, pause }
     }
 
     /// Bytes taken so far.
@@ -44,6 +50,7 @@ impl Upload {
             match frame {
                 None => {
                     self.incoming = None;
+                    self.pause = None;
                     return Ok(None);
                 }
                 Some(Err(error)) => {

@@ -97,6 +97,8 @@ pub struct Head {
     pub peer: IpAddr,
     pub now: Timestamp,
     pub request_id: u128,
+    /// Metadata names that were written with capitals, without their prefix.
+    pub spelt: Vec<String>,
 }
 
 impl Head {
@@ -129,6 +131,7 @@ impl Head {
             peer: arrival.peer,
             now: arrival.now,
             request_id: arrival.request_id,
+            spelt: Vec::new(),
             raw_path,
         })
     }

@@ -11,6 +11,7 @@ pub mod head;
 pub mod metrics;
 pub mod operation;
 pub mod serve;
+mod spelling;
 pub mod status;
 pub mod wire;
 

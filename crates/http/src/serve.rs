@@ -34,6 +34,7 @@ use crate::cors;
 use crate::head::{Arrival, Head, Service, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
+use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 
 /// Makes ids that nobody can guess: of requests, leases and containers.
@@ -70,11 +71,11 @@ pub struct Ask {
 }
 
 /// What a connection knows of all its requests.
-#[derive(Clone, Copy)]
 struct Link {
     peer: IpAddr,
     service: Service,
     secure: bool,
+    spelling: Arc<Spelling>,
 }
 
 pub struct Edge {
@@ -114,7 +115,9 @@ impl Edge {
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link { peer: peer.ip(), service, secure };
+        let link = Link { peer: peer.ip(), service, secure, spelling: Arc::default() };
+        let io = Watched::new(io, link.spelling.clone());
+        let link = &link;
         let answering =
             service_fn(|request| async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) });
         let connection = http1::Builder::new()
@@ -139,14 +142,15 @@ impl Edge {
     }
 
     /// One request, from its head to its answer's head.
-    async fn respond(self: &Arc<Self>, link: Link, request: Request<Incoming>) -> Response<Payload> {
+    async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Response<Payload> {
         let now = self.store.now();
         let request_id = (self.ids)();
         let (parts, incoming) = request.into_parts();
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
         let access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
-        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits);
+        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.spelling);
+        let spelt = link.spelling.take();
         let arrival = Arrival {
             service: link.service,
             secure: link.secure,
@@ -156,17 +160,21 @@ impl Edge {
             loose: self.options.loose,
         };
         let done = match Head::read(parts, arrival) {
-            Ok(head) => self.act(head, upload).await,
+            Ok(mut head) => {
+                head.spelt = spelt;
+                self.act(head, upload).await
+            }
             Err(refusal) => Done::refused(refusal, upload),
         };
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
-        let answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
+        let mut answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
         let micros = self.store.now().ticks().saturating_sub(now.ticks()) / 10;
         self.metrics.count(done.row, answer.status, micros, done.bytes_in, answer.payload.length());
         if let Some(access) = access {
             access.log(link.peer, done.row, &answer, micros, done.bytes_in, &echo.id);
         }
-        let mut response = finish(answer, echo);
+        link.spelling.say(std::mem::take(&mut answer.spelt));
+        let mut response = finish(answer, echo, done.version);
         self.share(done.origin, response.headers_mut()).await;
         response
     }
@@ -183,6 +191,7 @@ impl Edge {
                 return Done { outcome: Err(failure), origin, ..Done::refused(Refusal::InternalError, body) };
             }
         };
+        let version = Some(head.version);
         let spec = SERVED[row].spec;
         let (store, ids) = (self.store.clone(), self.ids.clone());
         let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
@@ -196,7 +205,7 @@ impl Edge {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
             Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
         });
-        Done { row: Some(row), origin, ..done }
+        Done { row: Some(row), origin, version, ..done }
     }
 
     /// Everything between the head and the operation, in Azure's order: who, which, whether.
@@ -291,13 +300,15 @@ struct Done {
     beside: HeaderMap,
     origin: Option<Origin>,
     subject: Subject,
+    /// The version that was settled on, where the request has no header to repeat.
+    version: Option<Version>,
 }
 
 impl Done {
     fn empty() -> Self {
         let outcome = Err(Refusal::InternalError.into());
         let subject = Subject::Blob;
-        Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject }
+        Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject, version: None }
     }
 
     fn refused(refusal: Refusal, body: Upload) -> Self {
@@ -314,7 +325,7 @@ async fn run(row: usize, mut ask: Ask) -> Done {
         On::Container => Subject::Container,
         On::Service | On::Blob => Subject::Blob,
     };
-    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject }
+    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None }
 }
 
 /// How a refusal or a fault is answered.
@@ -443,13 +454,14 @@ impl Echo {
     }
 }
 
-fn finish(answer: Answer, echo: Echo) -> Response<Payload> {
+fn finish(answer: Answer, echo: Echo, version: Option<Version>) -> Response<Payload> {
     let mut headers = answer.headers;
     headers.insert(name::SERVER.clone(), HeaderValue::from_static("Lazuli/0.1"));
     if let Ok(id) = HeaderValue::try_from(echo.id) {
         headers.insert(name::REQUEST_ID.clone(), id);
     }
-    if let Some(version) = echo.version {
+    let settled = || version.and_then(|version| HeaderValue::try_from(version.to_string()).ok());
+    if let Some(version) = echo.version.or_else(settled) {
         headers.insert(name::VERSION.clone(), version);
     }
     if let Some(id) = echo.client_id {

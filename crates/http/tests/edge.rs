@@ -6,6 +6,9 @@ use client::{Client, start};
 
 const VERSION: (&str, &str) = ("x-ms-version", "2021-08-06");
 
+/// Method, target, headers and body of a request; then the status and what else is expected.
+type Row<'a, E> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16, E);
+
 async fn with_blob(text: &str) -> Client {
     let mut client = Client::to(&start());
     assert_eq!(client.send("PUT", "/con?restype=container", &[VERSION], b"").await.status, 201);
@@ -33,7 +36,7 @@ async fn header_sets() {
     let acquire = ("x-ms-lease-action", "acquire");
     let for_ever = ("x-ms-lease-duration", "-1");
     let breaking = ("x-ms-lease-action", "break");
-    let table: &[(&str, &str, &[(&str, &str)], &str, u16, &[&str])] = &[
+    let table: &[Row<'_, &[&str]>] = &[
         ("GET", "/con/b", &[], "", 200, &[read, "content-md5"]),
         ("GET", "/con/b", &[("x-ms-range", "bytes=1-2")], "", 206, &[read, "x-ms-blob-content-md5 content-range"]),
         ("HEAD", "/con/b", &[], "", 200, &[read, "content-md5", tier]),
@@ -58,8 +61,22 @@ async fn header_sets() {
         ("GET", "/?restype=service&comp=properties", &[], "", 200, &[document]),
         ("GET", "/?restype=service&comp=stats", &[], "", 200, &[document]),
         ("GET", "/?restype=account&comp=properties", &[], "", 200, &[account]),
-        ("HEAD", "/con/b?restype=account&comp=properties", &[], "", 200, &["x-ms-sku-name x-ms-account-kind x-ms-is-hns-enabled"]),
-        ("DELETE", "/con/b", &[("x-ms-delete-snapshots", "include")], "", 202, &["content-length x-ms-delete-type-permanent"]),
+        (
+            "HEAD",
+            "/con/b?restype=account&comp=properties",
+            &[],
+            "",
+            200,
+            &["x-ms-sku-name x-ms-account-kind x-ms-is-hns-enabled"],
+        ),
+        (
+            "DELETE",
+            "/con/b",
+            &[("x-ms-delete-snapshots", "include")],
+            "",
+            202,
+            &["content-length x-ms-delete-type-permanent"],
+        ),
         ("GET", "/con/b", &[], "", 404, &[document, "x-ms-error-code"]),
         ("HEAD", "/con/b", &[], "", 404, &["x-ms-error-code"]),
         ("DELETE", "/con?restype=container", &[], "", 202, &["content-length"]),
@@ -83,7 +100,7 @@ async fn header_sets() {
 async fn refusals() {
     let mut client = with_blob("hello").await;
     let kind = ("x-ms-blob-type", "BlockBlob");
-    let table: &[(&str, &str, &[(&str, &str)], &str, u16, &str)] = &[
+    let table: &[Row<'_, &str>] = &[
         ("GET", "/con/b", &[("x-ms-version", "soon")], "", 400, "InvalidHeaderValue"),
         ("GET", "/con/b?timeout=0", &[VERSION], "", 400, "InvalidQueryParameterValue"),
         ("GET", "/con/b", &[VERSION, ("x-ms-range", "bytes=9-")], "", 416, "InvalidRange"),
@@ -93,19 +110,45 @@ async fn refusals() {
         ("PUT", "/con/b", &[VERSION, kind, ("x-ms-encryption-key", "x")], "a", 501, "NotImplemented"),
         ("PUT", "/con/b", &[VERSION, kind, ("content-md5", "1B2M2Y8AsgTpgAmY7PhCfg==")], "a", 400, "Md5Mismatch"),
         ("PUT", "/con/b", &[VERSION, kind, ("if-match", "\"0x1\"")], "a", 412, "ConditionNotMet"),
-        ("PUT", "/con/b", &[VERSION, kind, ("if-match", "*"), ("if-none-match", "*")], "a", 400, "MultipleConditionHeadersNotSupported"),
-        ("PUT", "/con/b?comp=block&blockid=MQ==", &[VERSION, ("if-match", "*")], "a", 400, "ConditionHeadersNotSupported"),
+        (
+            "PUT",
+            "/con/b",
+            &[VERSION, kind, ("if-match", "*"), ("if-none-match", "*")],
+            "a",
+            400,
+            "MultipleConditionHeadersNotSupported",
+        ),
+        (
+            "PUT",
+            "/con/b?comp=block&blockid=MQ==",
+            &[VERSION, ("if-match", "*")],
+            "a",
+            400,
+            "ConditionHeadersNotSupported",
+        ),
         ("PUT", "/con/b?comp=block", &[VERSION], "a", 400, "MissingRequiredQueryParameter"),
         ("PUT", "/con/b", &[VERSION], "a", 400, "MissingRequiredHeader"),
         ("PUT", "/con/b?comp=lease", &[VERSION, ("x-ms-lease-action", "acquire")], "", 400, "MissingRequiredHeader"),
         ("GET", "/con?restype=container&comp=list&maxresults=0", &[VERSION], "", 400, "OutOfRangeQueryParameterValue"),
-        ("GET", "/con?restype=container&comp=list&include=snapshots&delimiter=/", &[VERSION], "", 400, "InvalidQueryParameterValue"),
+        (
+            "GET",
+            "/con?restype=container&comp=list&include=snapshots&delimiter=/",
+            &[VERSION],
+            "",
+            400,
+            "InvalidQueryParameterValue",
+        ),
         ("POST", "/con/b", &[VERSION], "", 405, "UnsupportedHttpVerb"),
         ("PUT", "/con?restype=container&comp=acl", &[VERSION], "<nonsense", 400, "InvalidXmlDocument"),
     ];
     for (method, target, headers, body, status, code) in table {
         let answer = client.send(method, target, headers, body.as_bytes()).await;
-        assert_eq!((answer.status, answer.header("x-ms-error-code")), (*status, Some(*code)), "{method} {target}: {}", answer.text());
+        assert_eq!(
+            (answer.status, answer.header("x-ms-error-code")),
+            (*status, Some(*code)),
+            "{method} {target}: {}",
+            answer.text()
+        );
     }
     assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.body, b"hello", "a refused write changed the blob");
 }
@@ -116,7 +159,8 @@ async fn nothing_is_done_for_a_stranger() {
     let mut owner = Client::to(&edge);
     owner.send("PUT", "/con?restype=container", &[VERSION], b"").await;
     let mut stranger = Client::unsigned(&edge);
-    for (method, target) in [("PUT", "/con/b"), ("DELETE", "/con?restype=container"), ("PUT", "/den?restype=container")] {
+    for (method, target) in [("PUT", "/con/b"), ("DELETE", "/con?restype=container"), ("PUT", "/den?restype=container")]
+    {
         let headers = [VERSION, ("x-ms-blob-type", "BlockBlob")];
         let answer = stranger.send(method, target, &headers, b"x").await;
         assert!((401..=404).contains(&answer.status), "{method} {target} {}", answer.status);
@@ -160,7 +204,13 @@ async fn structured_bodies_go_both_ways() {
 #[tokio::test]
 async fn a_refusal_comes_before_the_body_is_asked_for() {
     let mut client = with_blob("").await;
-    let headers = [VERSION, ("x-ms-blob-type", "BlockBlob"), ("if-match", "bad"), ("if-none-match", "bad"), ("expect", "100-continue")];
+    let headers = [
+        VERSION,
+        ("x-ms-blob-type", "BlockBlob"),
+        ("if-match", "bad"),
+        ("if-none-match", "bad"),
+        ("expect", "100-continue"),
+    ];
     let head = client.head("PUT", "/con/b", &headers, 10);
     client.write(head.as_bytes()).await;
     // No `100 Continue` came first.
@@ -175,5 +225,31 @@ async fn metadata_comes_back_and_ids_are_echoed() {
     let answer = client.send("HEAD", "/con/b", &[VERSION, id], b"").await;
     assert_eq!(answer.header("x-ms-client-request-id"), Some("mine"));
     assert_eq!(answer.header("x-ms-version"), Some(VERSION.1));
-    assert_eq!(answer.header("x-ms-meta-upper"), Some("Value"));
+    assert_eq!(answer.header("x-ms-meta-Upper"), Some("Value"), "metadata keeps its capitals");
+}
+
+/// A client that has sent much for nothing still gets its answer, and keeps its connection.
+#[tokio::test]
+async fn a_refused_body_is_read_away() {
+    let mut client = with_blob("hello").await;
+    let headers = [VERSION, ("x-ms-blob-type", "BlockBlob"), ("x-ms-encryption-scope", "mine")];
+    assert_eq!(client.send("PUT", "/con/b", &headers, &vec![0; 1 << 20]).await.status, 501);
+    assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.body, b"hello");
+}
+
+/// A body that breaks off leaves nothing behind.
+#[tokio::test]
+async fn half_a_body_is_no_blob() {
+    let server = start();
+    let mut client = Client::to(&server);
+    client.send("PUT", "/con?restype=container", &[VERSION], b"").await;
+    let mut leaving = Client::to(&server);
+    let head = leaving.head("PUT", "/con/b", &[VERSION, ("x-ms-blob-type", "BlockBlob")], 100_000);
+    leaving.write(head.as_bytes()).await;
+    leaving.write(&[1; 50_000]).await;
+    drop(leaving);
+    assert_eq!(client.send("HEAD", "/con/b", &[VERSION], b"").await.status, 404);
+    let put = client.send("PUT", "/con/b", &[VERSION, ("x-ms-blob-type", "BlockBlob")], b"whole").await;
+    assert_eq!(put.status, 201);
+    assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.body, b"whole");
 }

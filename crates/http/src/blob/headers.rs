@@ -70,6 +70,7 @@ pub fn lease_id(head: &Head) -> Result<Option<LeaseId>, Refusal> {
 pub fn metadata(head: &Head) -> Result<Metadata, Refusal> {
     let pairs = head.headers.iter().filter_map(|(header, value)| {
         let name = metadata_name(header)?;
+        let name = head.spelt.iter().find(|spelt| spelt.eq_ignore_ascii_case(name)).map_or(name, String::as_str);
         Some((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).trim().to_owned()))
     });
     Metadata::new(pairs.collect())
@@ -172,9 +173,13 @@ pub fn lease(answer: Answer, lease: Lease, now: Timestamp) -> Answer {
 
 pub fn metadata_of(mut answer: Answer, metadata: &Metadata) -> Answer {
     for (name, value) in metadata.iter() {
-        let name = http::HeaderName::try_from(format!("x-ms-meta-{name}"));
-        if let (Ok(name), Ok(value)) = (name, http::HeaderValue::try_from(value)) {
-            answer.headers.insert(name, value);
+        let spelt = format!("x-ms-meta-{name}");
+        let header = http::HeaderName::try_from(&spelt);
+        if let (Ok(header), Ok(value)) = (header, http::HeaderValue::try_from(value)) {
+            answer.headers.insert(header, value);
+        }
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            answer.spelt.push(spelt);
         }
     }
     answer

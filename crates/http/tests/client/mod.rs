@@ -95,7 +95,7 @@ impl Client {
     pub fn head(&self, method: &str, target: &str, headers: &[(&str, &str)], length: usize) -> String {
         let date = Timestamp::to_http(self.store.now());
         let mut headers: Vec<(String, String)> =
-            headers.iter().map(|(name, value)| (name.to_lowercase(), (*value).to_owned())).collect();
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         headers.push(("x-ms-date".into(), date));
         headers.sort();
         let path = format!("/{ACCOUNT}{target}");
@@ -119,7 +119,7 @@ fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, Strin
         text += &format!("{}\n", header(name));
     }
     for (name, value) in headers.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
-        text += &format!("{name}:{value}\n");
+        text += &format!("{}:{value}\n", name.to_lowercase());
     }
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     text += &format!("/{ACCOUNT}{path}");

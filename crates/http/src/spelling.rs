@@ -1,0 +1,255 @@
+//! How metadata names are spelt. HTTP header names have no case, and hyper hands them over in lower case; but Azure keeps
+//! the case of `x-ms-meta-` names, and clients that read them back compare it. So the connection is watched: on
+//! the way in for names with capitals in a head, on the way out to write them as they were stored.
+//!
+//! A spelling changes letters for the same letters, never a length; what is missed costs a capital and nothing else.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const PREFIX: &[u8] = b"x-ms-meta-";
+/// Metadata is at most 8 KiB; what is longer is refused anyway.
+const HELD_MAX: usize = 16 << 10;
+
+/// What one connection has seen and is to say.
+#[derive(Debug, Default)]
+pub struct Spelling {
+    /// While a body comes in nobody looks.
+    paused: AtomicBool,
+    /// Whether the next head has names to spell.
+    saying: AtomicBool,
+    names: Mutex<Names>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    seen: Vec<String>,
+    seen_bytes: usize,
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
+    say: Vec<String>,
+}
+
+impl Spelling {
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names with capitals of the head that has just been read, as written, prefix and all.
+    pub fn take(&self) -> Vec<String> {
+        let mut names = self.names();
+        names.seen_bytes = 0;
+        names.line.clear();
+        std::mem::take(&mut names.seen)
+    }
+
+    /// Spells the next head's metadata like this.
+    pub fn say(&self, spelt: Vec<String>) {
+        if !spelt.is_empty() {
+            self.names().say = spelt;
+            self.saying.store(true, Relaxed);
+        }
+    }
+
+    /// Looks away until the guard is dropped.
+    pub fn pause(self: &Arc<Self>) -> Pause {
+        self.paused.store(true, Relaxed);
+        Pause(self.clone())
+    }
+
+    fn look(&self, bytes: &[u8]) {
+        if self.paused.load(Relaxed) {
+            return;
+        }
+        let mut names = self.names();
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, behind) = rest.split_at(at + 1);
+            rest = behind;
+            if names.line.is_empty() {
+                names.line_seen(line);
+            } else {
+                let mut whole = std::mem::take(&mut names.line);
+                whole.extend_from_slice(line);
+                names.line_seen(&whole);
+            }
+        }
+        if names.line.len() + rest.len() <= HELD_MAX {
+            names.line.extend_from_slice(rest);
+        }
+    }
+
+    /// `head` with its metadata spelt, if this is the head that waits for it.
+    fn spell(&self, buffer: &[u8]) -> Option<Vec<u8>> {
+        let end = buffer.windows(4).position(|window| window == b"\r\n\r\n")?;
+        self.saying.store(false, Relaxed);
+        let names = std::mem::take(&mut self.names().say);
+        let mut spelt = buffer.to_vec();
+        for name in names {
+            let plain = name.to_ascii_lowercase();
+            let mut at = 0;
+            while let Some(line) = spelt[at..end].iter().position(|byte| *byte == b'\n').map(|line| at + line + 1) {
+                if spelt[line..].starts_with(plain.as_bytes()) && spelt.get(line + plain.len()) == Some(&b':') {
+                    spelt[line..line + plain.len()].copy_from_slice(name.as_bytes());
+                }
+                at = line;
+            }
+        }
+        Some(spelt)
+    }
+}
+
+impl Names {
+    fn line_seen(&mut self, line: &[u8]) {
+        let metadata = line.len() > PREFIX.len() && line[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
+        let Some(colon) = line.iter().position(|byte| *byte == b':').filter(|_| metadata) else { return };
+        let name = &line[PREFIX.len()..colon];
+        self.seen_bytes += name.len();
+        if self.seen_bytes <= HELD_MAX && name.iter().any(u8::is_ascii_uppercase) && name.is_ascii() {
+            self.seen.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+}
+
+pub struct Pause(Arc<Spelling>);
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.0.paused.store(false, Relaxed);
+    }
+}
+
+/// A connection with someone watching.
+pub struct Watched<I> {
+    inner: I,
+    spelling: Arc<Spelling>,
+    /// A head that was spelt anew and is not yet written.
+    head: Vec<u8>,
+}
+
+impl<I> Watched<I> {
+    pub fn new(inner: I, spelling: Arc<Spelling>) -> Self {
+        Self { inner, spelling, head: Vec::new() }
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
+        this.spelling.look(&buf.filled()[before..]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncWrite + Unpin> Watched<I> {
+    fn write_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.head.is_empty() {
+            let count = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.head))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.head.drain(..count);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes over a buffer that begins with a head to be spelt.
+    fn takes(&mut self, buffer: &[u8]) -> bool {
+        if !self.spelling.saying.load(Relaxed) {
+            return false;
+        }
+        match self.spelling.spell(buffer) {
+            None => false,
+            Some(spelt) => {
+                self.head = spelt;
+                true
+            }
+        }
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        ready!(this.write_head(cx))?;
+        if this.takes(buf) {
+            return Poll::Ready(Ok(buf.len()));
+        }
+        Pin::new(&mut this.inner).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        ready!(this.write_head(cx))?;
+        match bufs.iter().find(|buf| !buf.is_empty()) {
+            Some(first) if this.takes(first) => Poll::Ready(Ok(first.len())),
+            Some(_) | None => Pin::new(&mut this.inner).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.write_head(cx))?;
+        Pin::new(&mut this.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.write_head(cx))?;
+        Pin::new(&mut this.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_seen_wherever_a_read_ends() {
+        let head = b"PUT / HTTP/1.1\r\nX-Ms-Meta-Some-Name: X\r\nx-ms-meta-plain: Y\r\nx-ms-meta-UP:z\r\nHost: x-ms-meta-No: n\r\n\r\n";
+        for cut in 0..head.len() {
+            let spelling = Spelling::default();
+            spelling.look(&head[..cut]);
+            spelling.look(&head[cut..]);
+            assert_eq!(spelling.take(), ["Some-Name", "UP"], "{cut}");
+        }
+    }
+
+    #[test]
+    fn bodies_are_not_looked_at() {
+        let spelling = Arc::new(Spelling::default());
+        let pause = spelling.pause();
+        spelling.look(b"\nx-ms-meta-A: b\n");
+        drop(pause);
+        spelling.look(b"\nx-ms-meta-C: d\n");
+        assert_eq!(spelling.take(), ["C"]);
+    }
+
+    #[test]
+    fn only_the_head_is_spelt() {
+        let spelling = Spelling::default();
+        spelling.say(vec!["x-ms-meta-UpDown".into()]);
+        let head =
+            b"HTTP/1.1 200 OK\r\nx-ms-meta-updown: updown\r\nx-ms-meta-updownx: 1\r\n\r\nx\nx-ms-meta-updown: body";
+        let spelt = spelling.spell(head).unwrap();
+        let expected =
+            b"HTTP/1.1 200 OK\r\nx-ms-meta-UpDown: updown\r\nx-ms-meta-updownx: 1\r\n\r\nx\nx-ms-meta-updown: body";
+        assert_eq!(spelt, expected);
+        assert!(!spelling.saying.load(Relaxed));
+    }
+}
