@@ -91,7 +91,7 @@ impl OpenError {
 impl DataDirectory {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |error: io::Error| OpenError::io(path, &error);
-        fs::create_dir_all(path).map_err(io)?;
+        create_for_good(path).map_err(io)?;
         let marker = Marker::read(path)?;
         if marker.is_none() {
             refuse_foreign(path)?;
@@ -140,6 +140,21 @@ impl DataDirectory {
         }
         Err(OpenError::Damaged { path: self.path.clone(), why: "its keys are missing".into() })
     }
+}
+
+/// Creates a directory with a name that survives a power cut: making it is not enough, its parent must be synced
+/// (found by testkit's `power_cut`).
+fn create_for_good(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_for_good(parent)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    File::open(parent)?.sync_all()
 }
 
 fn refuse_foreign(path: &Path) -> Result<(), OpenError> {

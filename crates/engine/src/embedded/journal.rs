@@ -31,25 +31,38 @@ pub(super) fn empty(keys: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts off the last batch if its checksum is wrong: a power cut kept some pages of it and not others, so its sync never
-/// returned and nobody was answered. The store refuses to open on it, though it discards batches that end too soon.
-/// A wrong checksum with batches after it is another matter, and left alone. True if something was cut.
+/// Cuts off the last batch if it is torn: a power cut kept some sectors of it and not others, so its sync never returned
+/// and nobody was answered. The store refuses to open on some such batches (their checksum is wrong, or a lost length makes
+/// their values look like entries), though it discards others. A torn batch with whole ones after it is another matter,
+/// and left alone. True if something was cut.
 pub(super) fn cut_torn_tail(keys: &Path) -> io::Result<bool> {
     let Some(newest) = journals(keys)?.pop() else { return Ok(false) };
     let bytes = fs::read(&newest)?;
     let mut begin = 0;
-    while let Some(batch) = Batch::read(&bytes[begin..]) {
-        let end = begin + batch.length;
-        if !batch.intact {
-            let last = bytes.get(end) != Some(&START);
-            if last {
-                cut(&newest, begin)?;
-            }
-            return Ok(last);
-        }
-        begin = end;
+    while let Some(batch) = Batch::read(&bytes[begin..]).filter(|batch| batch.intact) {
+        begin += batch.length;
     }
-    Ok(false)
+    let rest = &bytes[begin..];
+    if is_blank(rest) || (1..rest.len()).any(|at| is_whole_to_the_end(&rest[at..])) {
+        return Ok(false);
+    }
+    cut(&newest, begin)?;
+    Ok(true)
+}
+
+/// Whether `bytes` are batches and nothing else. The values of a torn batch might look like one, but not up to the end.
+fn is_whole_to_the_end(mut bytes: &[u8]) -> bool {
+    let mut any = false;
+    while let Some(batch) = Batch::read(bytes).filter(|batch| batch.intact) {
+        bytes = &bytes[batch.length..];
+        any = true;
+    }
+    any && is_blank(bytes)
+}
+
+/// The store sets its journal's length ahead of what it writes.
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 fn cut(journal: &Path, length: usize) -> io::Result<()> {
@@ -102,5 +115,53 @@ impl Batch {
                 _ => return None,
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch with one entry, whose value is `value`.
+    fn batch(value: &[u8]) -> Vec<u8> {
+        let length = (value.len() as u32).to_le_bytes();
+        let entry = [&[ITEM, 0, 0][..], &[0; 8], &1u16.to_le_bytes(), &length, &length, b"k", value].concat();
+        let end = [&[END][..], &xxh3_64(&entry).to_le_bytes(), b"FJL\x03"].concat();
+        [&[START][..], &1u32.to_le_bytes(), &[0; 8], &entry, &end].concat()
+    }
+
+    #[test]
+    fn only_a_torn_last_batch_is_cut() {
+        let whole = batch(&[7; 900]);
+        let mut other_bytes = batch(&[7; 900]);
+        other_bytes[600] = 0;
+        // A lost length makes the value look like entries: here, a hundred keyspaces cleared.
+        let mut other_length = batch(&[CLEAR; 900]);
+        other_length[13 + 13..13 + 21].fill(0);
+        // Somebody stored what looks like a batch.
+        let mut with_likeness = batch(&batch(&[7; 900]));
+        with_likeness[14] = 9;
+        let blank = vec![0; 5_000];
+        let cases: [(&str, Vec<&[u8]>, Option<usize>); 9] = [
+            ("nothing", vec![], None),
+            ("whole", vec![&whole, &whole], None),
+            ("whole and blank", vec![&whole, &blank], None),
+            ("other bytes", vec![&whole, &other_bytes, &blank], Some(whole.len())),
+            ("other length", vec![&whole, &other_length], Some(whole.len())),
+            ("no start", vec![&whole, &whole[20..], &blank], Some(whole.len())),
+            ("a likeness", vec![&whole, &with_likeness, &blank], Some(whole.len())),
+            ("other bytes, then whole", vec![&other_bytes, &whole, &blank], None),
+            ("other length, then whole", vec![&whole, &other_length, &whole, &whole], None),
+        ];
+        let keys = std::env::temp_dir().join(format!("lazuli-journal-{}", std::process::id()));
+        fs::create_dir_all(&keys).expect("a directory");
+        for (name, parts, cut_to) in cases {
+            let bytes = parts.concat();
+            fs::write(keys.join("3.jnl"), &bytes).expect("writes");
+            assert_eq!(cut_torn_tail(&keys).ok(), Some(cut_to.is_some()), "{name}");
+            let left = fs::read(keys.join("3.jnl")).expect("reads");
+            assert_eq!(left, bytes[..cut_to.unwrap_or(bytes.len())], "{name}");
+        }
+        fs::remove_dir_all(&keys).expect("goes");
     }
 }

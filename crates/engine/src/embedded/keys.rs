@@ -34,9 +34,15 @@ pub(super) struct Keys {
 pub(super) struct Backlog {
     pub l0_runs: usize,
     pub sealed_memtables: usize,
+    pub compactions: usize,
 }
 
 impl Backlog {
+    /// Nothing is under way.
+    pub fn is_over(&self) -> bool {
+        self.sealed_memtables == 0 && self.compactions == 0
+    }
+
     /// A commit sleeps inside the store at 30 runs, or 4 sealed memtables, and for ever if the thread that would end
     /// this has died. So we wait outside, a step before.
     pub fn is_too_long(&self) -> bool {
@@ -60,6 +66,8 @@ impl Keys {
         let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_NEVER_BYTES);
         let keyspace = database.keyspace("keys", options)?;
+        // The store does not: by POSIX, a power cut could take the names of its keyspaces (testkit's `power_cut`).
+        std::fs::File::open(path.join("keyspaces"))?.sync_all()?;
         let published = RwLock::new(Arc::new(database.snapshot()));
         Ok(Self { database, keyspace, published })
     }
@@ -96,7 +104,11 @@ impl Keys {
 
     pub fn backlog(&self) -> Backlog {
         let tree = &self.keyspace.tree;
-        Backlog { l0_runs: tree.l0_run_count(), sealed_memtables: tree.sealed_memtable_count() }
+        Backlog {
+            l0_runs: tree.l0_run_count(),
+            sealed_memtables: tree.sealed_memtable_count(),
+            compactions: self.database.active_compactions(),
+        }
     }
 
     /// Bytes in memory that are still to be written out as tables.

@@ -25,6 +25,7 @@ const BATCH_BYTES: u64 = 4 << 20;
 const ENTRY_BYTES: u64 = 64;
 /// Below this, replaying the journal is faster than writing a table.
 const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
+const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
 /// How often to try to reopen a store that failed, when nobody asks it anything.
@@ -193,7 +194,7 @@ impl Writer {
         raise(&metrics.batch_max, batch.jobs.len() as u64);
         add(&metrics.commit_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
-        let Backlog { l0_runs, sealed_memtables } = keys.backlog();
+        let Backlog { l0_runs, sealed_memtables, compactions: _ } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
         set(&metrics.sealed_memtables, sealed_memtables as u64);
         set(&metrics.journal_bytes, keys.journal_bytes());
@@ -251,17 +252,22 @@ impl Writer {
 
     /// Leaves little to replay for the next start. If that fails, it only takes longer.
     fn close(&self) {
-        let guard = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
-        let flushed = guard.as_ref().is_some_and(|keys| {
-            keys.buffered_bytes() > CLOSE_FLUSH_BYTES
-                && keys.begin_flush().is_ok()
-                && self.wait(keys, |backlog| backlog.sealed_memtables == 0).is_ok()
-                && keys.is_all_in_tables()
-        });
-        drop(guard);
-        let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
-        self.shared.hot.forget(|| *slot = None);
-        if flushed && let Err(error) = journal::empty(&self.shared.directory.keys()) {
+        let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.hot.forget(|| {});
+        let Some(keys) = taken else { return };
+        let flushing = keys.buffered_bytes() > CLOSE_FLUSH_BYTES && keys.begin_flush().is_ok();
+        let watch = Stopwatch::start();
+        let waited = self.wait(&keys, |backlog| backlog.is_over() || watch.nanos() > CLOSE_PATIENCE_NANOS);
+        if waited.is_ok() && !keys.backlog().is_over() {
+            // The store waits for its worker, which may be in a long compaction; whoever stops us will not wait for that.
+            // All is durable, so the end of the process may overtake it.
+            tracing::info!("stopping in the middle of a compaction, which the next start begins again");
+            std::thread::spawn(move || drop(keys));
+            return;
+        }
+        let emptied = flushing && waited.is_ok() && keys.is_all_in_tables();
+        drop(keys);
+        if emptied && let Err(error) = journal::empty(&self.shared.directory.keys()) {
             tracing::warn!(%error, "the journal was not emptied; the next start will replay it");
         }
     }
