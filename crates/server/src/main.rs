@@ -1,1 +1,38 @@
-fn main() {}
+//! How it is run: the command line, listeners, logs and metrics around `lazuli_http`. Only this crate reads
+//! configuration, makes random ids and waits.
+
+mod background;
+mod banner;
+mod cli;
+mod console;
+mod data;
+mod listen;
+mod metrics;
+mod operations;
+mod serve;
+mod settings;
+mod telemetry;
+mod tls;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::read(std::env::args_os(), |name| std::env::var(name).ok()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let outcome = match cli.command {
+        Some(cli::Command::Operations) => {
+            print!("{}", operations::table());
+            Ok(())
+        }
+        Some(cli::Command::Serve) | None => serve::run(&cli.flags),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("lazuli: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

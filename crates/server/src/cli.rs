@@ -1,0 +1,354 @@
+//! The command line, the environment and the configuration file, as one thing: a setting is a flag, wherever it is
+//! written. Held true: the command line beats the environment, which beats the file, which beats the defaults.
+//!
+//! Azurite's flags are aliases, so that a script or a container definition for Azurite works with the name changed.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(name = "lazuli", version, about = "Azure Storage that anyone can run.", args_override_self = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Serve (what happens without a command, too)
+    Serve,
+    /// Print the operations this build serves, and those it knows but does not serve yet
+    Operations,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Where data lives; created when it does not exist
+    #[arg(short, long, value_name = "DIR", default_value = "./lazuli-data", global = true)]
+    pub location: PathBuf,
+
+    /// Keep everything in memory; nothing is left after a stop
+    #[arg(long, alias = "inMemoryPersistence", global = true)]
+    pub in_memory: bool,
+
+    /// Address to listen on; 0.0.0.0 or :: for every interface
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address, global = true)]
+    pub host: IpAddr,
+
+    /// Address for the Blob service only
+    #[arg(long, alias = "blobHost", value_name = "ADDRESS", value_parser = address, global = true, hide = true)]
+    pub blob_host: Option<IpAddr>,
+
+    /// Blob; every port: 0 picks a free one and prints it
+    #[arg(long, alias = "blobPort", value_name = "PORT", default_value_t = 10000, global = true)]
+    pub blob_port: u16,
+
+    /// Queue (not served yet)
+    #[arg(long, alias = "queuePort", value_name = "PORT", default_value_t = 10001, global = true)]
+    pub queue_port: u16,
+
+    /// Table (not served yet)
+    #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = 10002, global = true)]
+    pub table_port: u16,
+
+    /// File (not served yet)
+    #[arg(long, value_name = "PORT", default_value_t = 10003, global = true)]
+    pub file_port: u16,
+
+    /// Data Lake (not served yet)
+    #[arg(long, value_name = "PORT", default_value_t = 10004, global = true)]
+    pub dfs_port: u16,
+
+    /// SMB (not served yet)
+    #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
+    pub smb_port: u16,
+
+    /// /healthz and /metrics [default: 10080, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub console_port: Option<u16>,
+
+    /// An account as NAME:KEY[:KEY2], keys in base64; repeatable. Replaces the development account
+    #[arg(long = "account", value_name = "NAME:KEY[:KEY2]", global = true)]
+    pub accounts: Vec<String>,
+
+    /// A JSON file whose members are these flags: {"blob-port": 10000, "account": ["name:key"]}
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+
+    /// Certificate chain (PEM): serve HTTPS. Needs --key
+    #[arg(long, value_name = "FILE", requires = "key", global = true)]
+    pub cert: Option<PathBuf>,
+
+    /// Private key (PEM) of --cert
+    #[arg(long, value_name = "FILE", requires = "cert", global = true)]
+    pub key: Option<PathBuf>,
+
+    /// How much to log
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info, global = true)]
+    pub log_level: Level,
+
+    /// How to write the log (to standard error)
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text, global = true)]
+    pub log_format: Format,
+
+    /// Log every request (without signatures or keys)
+    #[arg(long, global = true)]
+    pub access_log: bool,
+
+    /// Log at debug level, every request included, to this file as well
+    #[arg(short, long, value_name = "FILE", global = true)]
+    pub debug: Option<PathBuf>,
+
+    /// Print no banner, and log only warnings and errors
+    #[arg(short, long, global = true)]
+    pub silent: bool,
+
+    /// Ignore headers and parameters that are not supported, instead of refusing the request
+    #[arg(short = 'L', long, global = true)]
+    pub loose: bool,
+
+    #[command(flatten)]
+    pub azurite: Azurite,
+}
+
+/// Flags of Azurite that need nothing here, or that are refused with advice. Not shown in the help.
+#[derive(Args, Clone, Debug)]
+pub struct Azurite {
+    #[arg(long, alias = "queueHost", value_parser = address, global = true, hide = true)]
+    pub queue_host: Option<IpAddr>,
+    #[arg(long, alias = "tableHost", value_parser = address, global = true, hide = true)]
+    pub table_host: Option<IpAddr>,
+    #[arg(long = "blobKeepAliveTimeout", global = true, hide = true)]
+    pub blob_keep_alive: Option<u64>,
+    #[arg(long = "queueKeepAliveTimeout", global = true, hide = true)]
+    pub queue_keep_alive: Option<u64>,
+    #[arg(long = "tableKeepAliveTimeout", global = true, hide = true)]
+    pub table_keep_alive: Option<u64>,
+    /// Every version is served, always.
+    #[arg(long = "skipApiVersionCheck", global = true, hide = true)]
+    pub skip_api_version_check: bool,
+    /// There is no telemetry.
+    #[arg(long = "disableTelemetry", global = true, hide = true)]
+    pub disable_telemetry: bool,
+    #[arg(long = "disableProductStyleUrl", global = true, hide = true)]
+    pub disable_product_style_url: bool,
+    #[arg(long = "extentMemoryLimit", global = true, hide = true)]
+    pub extent_memory_limit: Option<f64>,
+    #[arg(long = "oauth", global = true, hide = true)]
+    pub oauth: Option<String>,
+    #[arg(long = "pwd", global = true, hide = true)]
+    pub pwd: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+/// Reads the three places where settings are written. `variables` is the environment.
+pub fn read(
+    line: impl IntoIterator<Item = OsString>,
+    variables: impl Fn(&str) -> Option<String>,
+) -> Result<Cli, clap::Error> {
+    let mut line: Vec<OsString> = line.into_iter().collect();
+    let first = Cli::try_parse_from(&line)?;
+    let mut layers = Vec::new();
+    if let Some(file) = first.flags.config.or_else(|| variables("LAZULI_CONFIG").map(PathBuf::from)) {
+        let from_file = file_arguments(&file).map_err(usage)?;
+        check(&from_file, &format!("in the configuration file {}", file.display()))?;
+        layers.extend(from_file);
+    }
+    let from_environment = environment_arguments(&variables);
+    check(&from_environment, "in the environment")?;
+    layers.extend(from_environment);
+    let program = 1.min(line.len());
+    line.splice(program..program, layers.into_iter().map(OsString::from));
+    Cli::try_parse_from(line)
+}
+
+/// Names the place of a mistake, which clap cannot know once the layers are joined.
+fn check(arguments: &[String], place: &str) -> Result<(), clap::Error> {
+    let program = std::iter::once("lazuli".to_string());
+    let alone = |error: &clap::Error| error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+    match Cli::try_parse_from(program.chain(arguments.iter().cloned())) {
+        Ok(_) => Ok(()),
+        // --cert may be in one place and --key in another.
+        Err(error) if alone(&error) => Ok(()),
+        Err(error) => {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Err(usage(format!("{place}: {reason}")))
+        }
+    }
+}
+
+fn usage(message: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(clap::error::ErrorKind::ValueValidation, message)
+}
+
+/// `{"blob-port": 1, "in-memory": true, "account": ["a:b", "c:d"]}` as flags.
+fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the configuration file {}: {error}", file.display()))?;
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
+        .map_err(|error| format!("the configuration file {} is not a JSON object: {error}", file.display()))?;
+    let mut arguments = Vec::new();
+    for (name, value) in members {
+        let values = match value {
+            serde_json::Value::Array(values) => values,
+            one => vec![one],
+        };
+        for value in values {
+            match value {
+                serde_json::Value::Bool(true) => arguments.push(format!("--{name}")),
+                serde_json::Value::Bool(false) | serde_json::Value::Null => {}
+                serde_json::Value::String(text) => arguments.push(format!("--{name}={text}")),
+                serde_json::Value::Number(number) => arguments.push(format!("--{name}={number}")),
+                serde_json::Value::Array(_) | serde_json::Value::Object(_) => {
+                    return Err(format!(
+                        "{}: the value of {name:?} must be a string, number, boolean or a list of these",
+                        file.display()
+                    ));
+                }
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+/// `LAZULI_BLOB_PORT=1` as `--blob-port=1`, for every flag; and the accounts, under our name or Azurite's.
+fn environment_arguments(variables: &impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut arguments = Vec::new();
+    for flag in Cli::command().get_arguments().filter(|flag| flag.get_id() != "accounts") {
+        let Some(long) = flag.get_long() else { continue };
+        let name = format!("LAZULI_{}", long.replace('-', "_").to_uppercase());
+        let Some(value) = variables(&name).filter(|value| !value.is_empty()) else { continue };
+        if flag.get_action().takes_values() {
+            arguments.push(format!("--{long}={value}"));
+        } else if !matches!(value.as_str(), "0" | "false") {
+            arguments.push(format!("--{long}"));
+        }
+    }
+    if let Some(accounts) = variables("LAZULI_ACCOUNTS").or_else(|| variables("AZURITE_ACCOUNTS")) {
+        arguments.extend(
+            accounts.split(';').map(str::trim).filter(|one| !one.is_empty()).map(|one| format!("--account={one}")),
+        );
+    }
+    arguments
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        other => other.parse().map_err(|_| "give an IP address such as 127.0.0.1 or 0.0.0.0".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str, variables: &[(&str, &str)]) -> Result<Cli, clap::Error> {
+        let line = std::iter::once("lazuli").chain(line.split_whitespace()).map(OsString::from);
+        let variables: Vec<(String, String)> = variables.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        read(line, |name| variables.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()))
+    }
+
+    fn file(name: &str, text: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("lazuli-cli-{}-{name}.json", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_arguments_serve_with_the_ports_developers_know() {
+        let cli = parse("", &[]).unwrap();
+        assert_eq!(cli.command, None);
+        assert_eq!((cli.flags.blob_port, cli.flags.queue_port, cli.flags.table_port), (10000, 10001, 10002));
+        assert_eq!((cli.flags.file_port, cli.flags.dfs_port, cli.flags.smb_port), (10003, 10004, 10445));
+        assert_eq!(cli.flags.host, IpAddr::from([127, 0, 0, 1]));
+    }
+
+    #[test]
+    fn azurites_command_lines_are_understood() {
+        for line in [
+            "--blobHost 0.0.0.0 --queueHost 0.0.0.0 --tableHost 0.0.0.0",
+            "--silent --location /data --debug /data/debug.log --blobPort 8888",
+            "-s -l /data -d /data/debug.log -L",
+            "--loose --skipApiVersionCheck --disableTelemetry --disableProductStyleUrl",
+            "--inMemoryPersistence --extentMemoryLimit 512.5",
+            "--cert cert.pem --key key.pem --oauth basic",
+            "--blobKeepAliveTimeout 5 --queueKeepAliveTimeout 5 --tableKeepAliveTimeout 5",
+            "--queuePort 1 --tablePort 2 --cert c.pem --key k.pem --pwd x",
+        ] {
+            let cli = parse(line, &[]).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(cli.command, None, "{line}");
+        }
+        let cli = parse("--blobHost 0.0.0.0 --blobPort 1 --inMemoryPersistence", &[]).unwrap();
+        assert_eq!((cli.flags.blob_host, cli.flags.blob_port), (Some(IpAddr::from([0, 0, 0, 0])), 1));
+        assert!(cli.flags.in_memory);
+    }
+
+    #[test]
+    fn the_line_beats_the_environment_beats_the_file() {
+        let config = file("layers", r#"{"blob-port": 1, "queue-port": 1, "table-port": 1, "in-memory": true}"#);
+        let line = format!("--config {} --blob-port 3", config.display());
+        let cli = parse(&line, &[("LAZULI_BLOB_PORT", "2"), ("LAZULI_QUEUE_PORT", "2")]).unwrap();
+        assert_eq!((cli.flags.blob_port, cli.flags.queue_port, cli.flags.table_port), (3, 2, 1));
+        assert!(cli.flags.in_memory);
+        std::fs::remove_file(config).unwrap();
+    }
+
+    #[test]
+    fn flags_go_before_or_after_the_command() {
+        for line in ["serve --blob-port 7", "--blob-port 7 serve"] {
+            let cli = parse(line, &[("LAZULI_QUEUE_PORT", "8")]).unwrap();
+            assert_eq!(
+                (cli.command, cli.flags.blob_port, cli.flags.queue_port),
+                (Some(Command::Serve), 7, 8),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn accounts_come_from_anywhere() {
+        let from = |line, variables: &[_]| parse(line, variables).unwrap().flags.accounts;
+        assert_eq!(from("--account a:k1 --account b:k2:k3", &[]), ["a:k1", "b:k2:k3"]);
+        assert_eq!(from("", &[("AZURITE_ACCOUNTS", "a:k1;b:k2:k3")]), ["a:k1", "b:k2:k3"]);
+        assert_eq!(from("", &[("AZURITE_ACCOUNTS", "a:k1"), ("LAZULI_ACCOUNTS", "b:k2; ")]), ["b:k2"]);
+        assert_eq!(from("--account c:k", &[("LAZULI_ACCOUNTS", "b:k2")]), ["b:k2", "c:k"]);
+    }
+
+    #[test]
+    fn mistakes_name_their_place() {
+        let config = file("mistake", r#"{"blob-prot": 1}"#);
+        let error = parse(&format!("--config {}", config.display()), &[]).unwrap_err().to_string();
+        assert!(error.contains("configuration file") && error.contains("--blob-prot"), "{error}");
+        std::fs::remove_file(config).unwrap();
+        let error = parse("", &[("LAZULI_BLOB_PORT", "many")]).unwrap_err().to_string();
+        assert!(error.contains("in the environment") && error.contains("--blob-port"), "{error}");
+        assert!(parse("--cert only.pem", &[]).is_err());
+        assert!(parse("--blob-port 65536", &[]).is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Listeners and their connections. Held true:
+//! * a listener never dies of a passing trouble (no file handles left, a client gone before it was accepted);
+//! * there is a cap on connections, below what the process may open, so that the engine always finds a file handle;
+//! * after a stop no connection is accepted, and those that exist finish the request they are in.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_http::{Edge, Service};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+/// File handles kept for the engine, the console and the log.
+const RESERVED_HANDLES: u64 = 512;
+const CONNECTIONS_MAX: u64 = 100_000;
+const PAUSE: Duration = Duration::from_millis(50);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Everything a connection shares with the others. When the last clone is dropped, all connections have ended.
+#[derive(Clone)]
+pub struct Shared {
+    pub edge: Arc<Edge>,
+    pub tls: Option<TlsAcceptor>,
+    pub slots: Arc<Semaphore>,
+    pub stop: watch::Receiver<bool>,
+    pub _alive: mpsc::Sender<()>,
+}
+
+/// Binds, or says why not and what to do. `flag` is the one that chooses the port.
+pub async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::AddrInUse => format!(
+                "something listens there already; stop it, or choose another port with {flag} (0 picks a free one)"
+            ),
+            ErrorKind::PermissionDenied => format!("ports below 1024 need privileges; choose a higher one with {flag}"),
+            ErrorKind::AddrNotAvailable => {
+                "no interface of this machine has that address; use 127.0.0.1, or 0.0.0.0 for all".to_string()
+            }
+            _ => error.to_string(),
+        };
+        format!("cannot listen on {address}: {advice}")
+    })
+}
+
+/// How many connections there may be, after asking the system for as many file handles as it gives.
+pub fn connection_slots() -> usize {
+    let most = file_handles().saturating_sub(RESERVED_HANDLES).clamp(64, CONNECTIONS_MAX);
+    usize::try_from(most).unwrap_or(64)
+}
+
+#[cfg(unix)]
+fn file_handles() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, wanted) {
+        Ok(()) => limit.maximum.unwrap_or(u64::MAX),
+        Err(_) => limit.current.unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(not(unix))]
+fn file_handles() -> u64 {
+    8_192
+}
+
+/// Returns when the stop has come, or whoever would say so is gone.
+pub async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Without its value, which would hold the channel's lock.
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+/// Accepts until the stop.
+pub async fn accept(listener: TcpListener, service: Service, mut shared: Shared) {
+    loop {
+        let slot = tokio::select! {
+            slot = shared.slots.clone().acquire_owned() => slot,
+            () = stopped(&mut shared.stop) => return,
+        };
+        let Ok(slot) = slot else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopped(&mut shared.stop) => return,
+        };
+        match accepted {
+            Ok((socket, peer)) => {
+                let shared = shared.clone();
+                tokio::spawn(async move {
+                    connection(socket, peer, service, shared).await;
+                    drop(slot);
+                });
+            }
+            Err(error) if is_the_clients(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections for now");
+                // A wait that a stop cuts short.
+                let _ = timeout(PAUSE, stopped(&mut shared.stop)).await;
+            }
+        }
+    }
+}
+
+fn is_the_clients(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused)
+}
+
+async fn connection(socket: TcpStream, peer: SocketAddr, service: Service, mut shared: Shared) {
+    // Small answers must not wait for more to come.
+    let _ = socket.set_nodelay(true);
+    let Some(tls) = &shared.tls else {
+        return shared.edge.serve(socket, peer, service, false, shared.stop.clone()).await;
+    };
+    let shaken = tokio::select! {
+        shaken = timeout(HANDSHAKE, tls.accept(socket)) => shaken,
+        () = stopped(&mut shared.stop) => return,
+    };
+    match shaken {
+        Ok(Ok(socket)) => shared.edge.serve(socket, peer, service, true, shared.stop.clone()).await,
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
+    }
+}

@@ -1,0 +1,34 @@
+//! `lazuli operations`: the table that requests are routed by, as text.
+
+use std::fmt::Write;
+
+use lazuli_http::Spec;
+use lazuli_http::blob::{NOT_YET, SERVED};
+use lazuli_http::operation::On;
+
+pub fn table() -> String {
+    let mut text = format!("{:<28} {:<9} {:<10} {:<24} SAS\n", "Served", "Method", "On", "Query");
+    for operation in SERVED {
+        line(&mut text, operation.spec);
+    }
+    text.push_str("\nNot served yet (501 NotImplemented)\n");
+    for spec in NOT_YET {
+        line(&mut text, spec);
+    }
+    text
+}
+
+fn line(text: &mut String, spec: &Spec) {
+    let on = match spec.on {
+        On::Service => "service",
+        On::Container => "container",
+        On::Blob => "blob",
+    };
+    let query = [("restype", spec.restype), ("comp", spec.comp)];
+    let query: Vec<String> =
+        query.iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}"))).collect();
+    let methods = spec.methods.join(",");
+    let sas = if spec.needs.is_empty() { "-" } else { spec.needs };
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{:<28} {methods:<9} {on:<10} {:<24} {sas}", spec.name, query.join("&"));
+}

@@ -1,0 +1,137 @@
+//! The life of the process: open, listen, serve, stop. Held true: by the time the banner is printed everything listens;
+//! a stop finishes what was begun, within a bound, and closes what is stored before the process ends.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_http::{Edge, Service};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+
+use crate::cli::Flags;
+use crate::console::Console;
+use crate::data::Data;
+use crate::listen::{self, Shared, bind};
+use crate::settings::Settings;
+use crate::{background, banner, telemetry};
+
+/// How long requests in flight may take after a stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long tasks that ignore the stop are waited for.
+const LAST_CALL: Duration = Duration::from_secs(1);
+
+pub fn run(flags: &Flags) -> Result<(), String> {
+    let settings = Settings::resolve(flags)?;
+    let slots = listen::connection_slots();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("lazuli")
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let outcome = runtime.block_on(serve(flags, settings, slots));
+    runtime.shutdown_timeout(LAST_CALL);
+    outcome
+}
+
+async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), String> {
+    let mut signals = Signals::new()?;
+    // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
+    let blob = bind(settings.blob, "--blob-port").await?;
+    let console_at = bind_console(&settings).await?;
+    let data = Arc::new(Data::open(&settings.place)?);
+    // After the data directory is opened, because the log may live in it, and a new one must be empty.
+    telemetry::start(flags)?;
+    if !flags.silent {
+        announce(&banner::text(&settings, address(&blob)?, address(&console_at)?));
+    }
+
+    let (stop, stopping) = watch::channel(false);
+    let (alive, mut all_ended) = mpsc::channel(1);
+    let slots = Arc::new(Semaphore::new(slots));
+    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(random_id));
+    let console = Console::new(edge.clone(), data.clone(), slots.clone());
+    tokio::spawn(console.serve(console_at, stopping.clone()));
+    let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
+    let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
+    tokio::spawn(listen::accept(blob, Service::Blob, shared));
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
+
+    signals.wait().await;
+    tracing::info!("stopping");
+    let _ = stop.send(true);
+    tokio::select! {
+        // `None` when the last holder of `alive` is gone.
+        ended = timeout(GRACE, all_ended.recv()) => {
+            if ended.is_err() {
+                tracing::warn!("some requests were still running after {} s", GRACE.as_secs());
+            }
+        }
+        () = signals.wait() => tracing::warn!("stopping at once"),
+    }
+    let _ = timeout(GRACE, sweeping).await;
+    let closing = tokio::task::spawn_blocking(move || data.close());
+    closing.await.map_err(|error| format!("closing failed: {error}"))?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn bind_console(settings: &Settings) -> Result<TcpListener, String> {
+    match bind(settings.console, "--console-port").await {
+        // Two servers on one machine should not quarrel about a port that nobody asked for.
+        Err(_) if settings.console_may_move => bind((settings.console.ip(), 0).into(), "--console-port").await,
+        bound => bound,
+    }
+}
+
+fn address(listener: &TcpListener) -> Result<std::net::SocketAddr, String> {
+    listener.local_addr().map_err(|error| error.to_string())
+}
+
+/// Nobody may be reading standard output; that is no reason not to serve.
+fn announce(banner: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{banner}").and_then(|()| out.flush());
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where ids are made")]
+fn random_id() -> u128 {
+    uuid::Uuid::new_v4().as_u128()
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Result<Self, String> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    async fn wait(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Logs: structured, to standard error and perhaps to a file. Held true: no key, no signature and no token is ever logged;
+//! requests are logged under the target `lazuli::access`, by their path alone.
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::cli::{Flags, Format, Level};
+
+const ACCESS: &str = "lazuli::access";
+
+pub fn start(flags: &Flags) -> Result<(), String> {
+    let level = if flags.silent { LevelFilter::WARN } else { filter(flags.log_level) };
+    let access = if flags.access_log { LevelFilter::DEBUG } else { level };
+    let console = written(flags.log_format, std::io::stderr().is_terminal(), std::io::stderr)
+        .with_filter(Targets::new().with_default(level).with_target(ACCESS, access));
+    let file = flags.debug.as_deref().map(open).transpose()?.map(|file| {
+        written(flags.log_format, false, Arc::new(file)).with_filter(Targets::new().with_default(LevelFilter::DEBUG))
+    });
+    tracing_subscriber::registry().with(console).with(file).init();
+    std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a panic: this is a bug, please report it")));
+    Ok(())
+}
+
+fn filter(level: Level) -> LevelFilter {
+    match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    }
+}
+
+fn written<S, W>(format: Format, colours: bool, to: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+    W: for<'a> tracing_subscriber::fmt::MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_writer(to).with_ansi(colours);
+    match format {
+        Format::Text => layer.boxed(),
+        Format::Json => layer.json().flatten_event(true).boxed(),
+    }
+}
+
+fn open(path: &Path) -> Result<File, String> {
+    let say = |error: std::io::Error| {
+        format!("cannot write the log file {}: {error}; choose another with --debug", path.display())
+    };
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(say)?;
+    }
+    File::options().create(true).append(true).open(path).map_err(say)
+}
