@@ -8,6 +8,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,8 +96,11 @@ impl Load<'_> {
         let mut busy = connections.iter_mut().map(|each| usize::from(each.begin(self, now(), deadline))).sum::<usize>();
         let mut events = Vec::with_capacity(clients);
         while busy > 0 {
-            if epoll::wait(&queue, spare_capacity(&mut events), Some(&SILENCE))? == 0 {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the server has stopped answering"));
+            match epoll::wait(&queue, spare_capacity(&mut events), Some(&SILENCE)) {
+                Ok(0) => return Err(io::Error::new(ErrorKind::TimedOut, "the server has stopped answering")),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
             for event in events.drain(..) {
                 let connection = &mut connections[event.data.u64() as usize];

@@ -13,7 +13,7 @@ pub fn lazuli(binary: &Path, scratch: &Path) -> io::Result<Launch> {
     let location = scratch.join("lazuli");
     fs::create_dir_all(&location)?;
     let port = free_port()?;
-    let mut command = vec![text(binary), "serve", "--host", "127.0.0.1", "--location", text(&location)];
+    let mut command = vec![text(binary), "serve", "--silent", "--host", "127.0.0.1", "--location", text(&location)];
     let blob_port = port.to_string();
     command.extend(["--blob-port", &blob_port]);
     for other in ["--queue-port", "--table-port", "--file-port", "--dfs-port", "--smb-port", "--console-port"] {
