@@ -142,7 +142,8 @@ mod tests {
         let mut with_likeness = batch(&batch(&[7; 900]));
         with_likeness[14] = 9;
         let blank = vec![0; 5_000];
-        let cases: [(&str, Vec<&[u8]>, Option<usize>); 9] = [
+        type Case<'a> = (&'a str, Vec<&'a [u8]>, Option<usize>);
+        let cases: [Case<'_>; 9] = [
             ("nothing", vec![], None),
             ("whole", vec![&whole, &whole], None),
             ("whole and blank", vec![&whole, &blank], None),
