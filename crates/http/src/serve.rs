@@ -44,7 +44,7 @@ pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
 pub struct Options {
     /// Refuse versions newer than the newest we know, instead of serving them with our newest behaviour.
     pub strict_version: bool,
-    /// Accept a version that is no date.
+    /// Accept a version that is no date, and ignore headers and parameters that are not supported.
     pub loose: bool,
     /// How long a client may take to send a head.
     pub header_read_seconds: u64,
@@ -222,7 +222,9 @@ impl Edge {
         if head.secondary && spec.writes() {
             return Err(Refusal::InsufficientAccountPermissions.into());
         }
-        refuse_unsupported(head)?;
+        if !self.options.loose {
+            refuse_unsupported(head)?;
+        }
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, grant))
