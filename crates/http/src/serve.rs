@@ -193,13 +193,21 @@ impl Edge {
         };
         let version = Some(head.version);
         let spec = SERVED[row].spec;
+        let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
         let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
-        let done = if spec.writes() {
-            tokio::spawn(running).await.unwrap_or_else(|gone| Err(Box::new(gone)))
-        } else {
-            running.await
+        let running = async move {
+            if spec.writes() {
+                tokio::spawn(running).await.unwrap_or_else(|gone| Err(Box::new(gone)))
+            } else {
+                running.await
+            }
+        };
+        let done = match limit {
+            None => running.await,
+            // A write that began goes on; its client is told that nobody waited for it.
+            Some(limit) => tokio::time::timeout(limit, running).await.unwrap_or_else(|_| Ok(Done::late())),
         };
         let done = done.unwrap_or_else(|_| {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
@@ -313,6 +321,10 @@ impl Done {
         Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject, version: None }
     }
 
+    fn late() -> Self {
+        Self { outcome: Err(Refusal::OperationTimedOut.into()), ..Self::empty() }
+    }
+
     fn refused(refusal: Refusal, body: Upload) -> Self {
         body.drain();
         Self { outcome: Err(refusal.into()), ..Self::empty() }
@@ -364,6 +376,18 @@ fn route(head: &Head) -> Result<Route, Failure> {
         Some(what) => Err(not_implemented(what)),
         None => Ok(operation::route(SERVED, NOT_YET, head)?),
     }
+}
+
+/// How long the client lets the operation take: what it asks for, at most the service's own 30 seconds, or 60 for a block list
+/// ("Setting timeouts for Blob service operations"). Content takes as long as its bytes keep coming.
+fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
+    let asked = head.query.get("timeout")?.parse().ok()?;
+    let most = match spec.body {
+        Body::Content { .. } => return None,
+        Body::Document { .. } => 60,
+        Body::None => 30,
+    };
+    Some(Duration::from_secs(std::cmp::min(asked, most)))
 }
 
 fn not_implemented(what: &'static str) -> Failure {

@@ -86,7 +86,7 @@ fn describe(head: &Head, blob: &Blob, span: Span, snapshot: bool) -> Answer {
     let answer = headers::describe(Answer::new(status), blob, snapshot, head.now);
     let answer = if head.version >= TIER_SINCE { headers::tier_of(answer, blob) } else { answer };
     let answer = answer.number(&name::CONTENT_LENGTH, span.length());
-    let md5 = blob.headers.md5.map(md5_text);
+    let md5 = blob.headers.md5.as_ref().map(md5_text);
     if span.partial {
         answer
             .text(&name::CONTENT_RANGE, span.content_range(blob.content.length))
@@ -112,7 +112,7 @@ async fn whole(reader: &mut Reader, length: u64) -> Result<Bytes, Failure> {
 
 fn digested(answer: Answer, bytes: Bytes, digest: RangeDigest) -> Answer {
     use md5::Digest as _;
-    let md5 = digest.md5.then(|| md5_text(md5::Md5::digest(&bytes).into()));
+    let md5 = digest.md5.then(|| md5_text(md5::Md5::digest(&bytes)));
     let crc64 = digest.crc64.then(|| crc64_text(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes)));
     let answer = answer.optional(&name::CONTENT_MD5, md5).optional(&name::CONTENT_CRC64, crc64);
     Answer { payload: Payload::Whole(bytes), ..answer }

@@ -30,7 +30,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
-        .optional(&name::CONTENT_MD5, blob.headers.md5.map(md5_text));
+        .optional(&name::CONTENT_MD5, blob.headers.md5.as_ref().map(md5_text));
     Ok(headers::overrides(headers::tier_of(answer, &blob), &ask.grant.overrides))
 }
 

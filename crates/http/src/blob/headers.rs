@@ -9,7 +9,7 @@ use crate::answer::{Answer, name};
 use crate::auth::Overrides;
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
-use crate::wire::digest::parse_md5;
+use crate::wire::digest::parse_kept_md5;
 
 /// What a blob is when nobody says.
 pub const DEFAULT_TYPE: &str = "application/octet-stream";
@@ -125,7 +125,7 @@ pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
         content_type: text("x-ms-blob-content-type"),
         encoding: text("x-ms-blob-content-encoding"),
         language: text("x-ms-blob-content-language"),
-        md5: head.text("x-ms-blob-content-md5").map(parse_md5).transpose()?,
+        md5: head.text("x-ms-blob-content-md5").map(parse_kept_md5).transpose()?,
         cache_control: text("x-ms-blob-cache-control"),
         disposition: text("x-ms-blob-content-disposition"),
     })

@@ -41,9 +41,8 @@ fn limit(version: Version) -> u64 {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let mut put = parse(&ask.head, &ask.grant)?;
+    let put = parse(&ask.head, &ask.grant)?;
     let (received, digests) = content::take(ask, limit(ask.head.version), true).await?;
-    put.headers.md5 = put.headers.md5.or(digests.md5);
     let blob = ask.store.put_blob(&at, put, received).await?;
     Ok(answer(&ask.head, &blob, &digests))
 }

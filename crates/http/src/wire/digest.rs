@@ -57,13 +57,18 @@ impl Claimed {
     }
 }
 
+/// Base64 of an MD5 that is only kept: whatever it decodes to.
+pub fn parse_kept_md5(text: &str) -> Result<Vec<u8>, Refusal> {
+    STANDARD.decode(text).map_err(|_| Refusal::InvalidMd5 { value: text.to_owned() })
+}
+
 /// Base64 of 16 bytes.
 pub fn parse_md5(text: &str) -> Result<[u8; 16], Refusal> {
     let bytes = STANDARD.decode(text).ok().and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     bytes.ok_or_else(|| Refusal::InvalidMd5 { value: text.to_owned() })
 }
 
-pub fn md5_text(md5: [u8; 16]) -> String {
+pub fn md5_text(md5: impl AsRef<[u8]>) -> String {
     STANDARD.encode(md5)
 }
 

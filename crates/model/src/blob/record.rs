@@ -52,7 +52,9 @@ pub struct ContentHeaders {
     pub content_type: Option<String>,
     pub encoding: Option<String>,
     pub language: Option<String>,
-    pub md5: Option<[u8; 16]>,
+    /// What the client says, or the MD5 that the service computed. Only its Base64 is checked when it is set by itself, not its
+    /// length (observed).
+    pub md5: Option<Vec<u8>>,
     pub cache_control: Option<String>,
     pub disposition: Option<String>,
 }

@@ -20,7 +20,7 @@ impl PutBlob {
             modified: now,
             created: current.map_or(now, |old| old.created),
             content,
-            headers: ContentHeaders { md5: self.headers.md5.or(md5), ..self.headers.clone() },
+            headers: ContentHeaders { md5: self.headers.md5.clone().or(md5.map(Vec::from)), ..self.headers.clone() },
             metadata: self.metadata.clone(),
             tags: self.tags.clone(),
             tier: self.tier,
