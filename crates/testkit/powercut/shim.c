@@ -31,7 +31,7 @@ enum { CREATED = 1, TRUNCATED = 2, DIRECTORY = 4 };
 #define KNOWN 65536
 #define SYNC_MICROSECONDS 1500
 
-static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t order = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static char root[PATH_MAX];
 static size_t root_length;
 static int trace = -1;
@@ -53,6 +53,9 @@ static void begin(void) {
     root_length = snprintf(root, sizeof root, "%s", dir);
     trace = syscall(SYS_openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
+
+/* No thread is to be ended between a change and its record. */
+__attribute__((destructor)) static void last(void) { pthread_mutex_lock(&order); }
 
 static void end(void) { pthread_mutex_unlock(&order); }
 

@@ -7,9 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use lazuli_testkit::chance::{Chance, number, seed};
-use lazuli_testkit::power::{
-    Change, DATA, End, Lies, Marks, Order, Trace, World, check, run_workload, save,
-};
+use lazuli_testkit::power::{Change, DATA, End, Lies, Marks, Order, Trace, World, check, run_workload, save};
 
 const CUTS: u64 = 300;
 const WORKLOAD: &str = "LAZULI_POWERCUT_WORKLOAD";
@@ -57,7 +55,8 @@ fn record() -> Recorded {
     assert!(built.is_ok_and(|status| status.success()), "a C compiler is needed to build {}", source.display());
 
     // Killed; started again, filled until its close writes tables, closed; started again and killed.
-    for (run, (actions, bulk, end)) in [(600, 0, "killed"), (240, 600, "closed"), (480, 0, "killed")].iter().enumerate() {
+    for (run, (actions, bulk, end)) in [(600, 0, "killed"), (240, 600, "closed"), (480, 0, "killed")].iter().enumerate()
+    {
         let words = [dir.display().to_string(), (seed * 10 + run as u64).to_string(), actions.to_string()];
         let words = format!("{},{bulk},{end}", words.join(","));
         let status = Command::new(std::env::current_exe().expect("this test"))
@@ -75,8 +74,12 @@ fn record() -> Recorded {
     let mut world = World::new(Lies::None);
     trace.0.iter().for_each(|change| world.apply(change));
     assert_nothing_missed(&world, &dir);
+    world.uncertain_names().iter().for_each(|name| println!("never certain: {name}"));
     let ever = Marks::read(&world.marks);
-    assert!(ever.acknowledged.len() > 500 && ever.refused.len() > 50 && ever.seen.len() > 50, "a workload worth the name");
+    assert!(
+        ever.acknowledged.len() > 500 && ever.refused.len() > 50 && ever.seen.len() > 50,
+        "a workload worth the name"
+    );
     let _ = std::fs::remove_dir_all(&around);
     Recorded { trace, ever, seed }
 }

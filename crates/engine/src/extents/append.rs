@@ -218,9 +218,10 @@ mod seams {
     pub(crate) struct Held;
 
     impl Open {
-        pub(crate) fn hold_sync(&self) -> Held {
-            self.syncs.lock().expect("syncs").running = true;
-            Held
+        /// `None` while a real one is under way.
+        pub(crate) fn hold_sync(&self) -> Option<Held> {
+            let mut syncs = self.syncs.lock().expect("syncs");
+            (!std::mem::replace(&mut syncs.running, true)).then_some(Held)
         }
 
         pub(crate) fn waiting_for_sync(&self) -> usize {

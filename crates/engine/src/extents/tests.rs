@@ -279,7 +279,13 @@ async fn what_is_given_up_returns() {
     }
     // The write that was on its way when the stage went may end later, and is then given back.
     drop(extents);
-    let extents = scratch.open();
+    let extents = loop {
+        match Extents::open(&scratch.0, Options::default()) {
+            Ok(extents) => break extents,
+            Err(OpenError::InUse(_)) => tokio::task::yield_now().await, // by that write
+            Err(error) => panic!("{error}"),
+        }
+    };
     for extent in extents.unsettled() {
         extents.settle(extent, Vec::new()).await.expect("settled");
     }
@@ -425,7 +431,12 @@ async fn those_who_finish_together_share_a_sync() {
     };
     let count = Arc::new(AtomicU64::new(0));
     // One sync is under way; fifty come while it runs: they wait for the next one, all together.
-    let during = extent.hold_sync();
+    let during = loop {
+        match extent.hold_sync() {
+            Some(held) => break held,
+            None => tokio::task::yield_now().await, // the leader of the first upload is just leaving
+        }
+    };
     let waiting: Vec<_> = (0..50)
         .map(|_| {
             let (extent, count) = (extent.clone(), count.clone());

@@ -59,7 +59,9 @@ impl Trace {
                 8 => Change::RemoveDirectory { path: text(&first) },
                 10 => Change::SyncBegin { inode, id: (b, a) },
                 11 => Change::SyncEnd { inode, id: (b, a) },
-                kind => return Err(io::Error::other(format!("a change of kind {kind} ({a}, {b}, {c}) is not modelled"))),
+                kind => {
+                    return Err(io::Error::other(format!("a change of kind {kind} ({a}, {b}, {c}) is not modelled")));
+                }
             });
         }
         Ok(Self(changes))

@@ -4,8 +4,7 @@
 //! write, kept for good. So the history says what head and count must be, and half a transaction shows.
 //!
 //! Marks, one line each, written after the fact they state (`I`: before):
-//! `I op` issued, `A op stamp` acknowledged, `R op seen` refused because `seen` was there, `S op` seen by a reader,
-//! `N stamp` the engine's time was told.
+//! `I op` issued, `A op stamp` acknowledged, `R op seen` refused because `seen` was there, `S op` seen by a reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,7 +17,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use lazuli_engine::content::{Content, Piece};
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::{self, Extents};
-use lazuli_engine::{Column, Embedded, Engine, EngineExt, Fault, Key, Partition, Space, Stop, Txn};
+use lazuli_engine::{Column, Embedded, EngineExt, Fault, Key, Partition, Space, Stop, Txn};
 
 use super::{DATA, MARKS};
 use crate::chance::Chance;
@@ -233,7 +232,11 @@ pub async fn verify(content_of: &dyn Content, head: &Head) -> Result<(), String>
     (got == content(head.op, got.len())).then_some(()).ok_or_else(|| format!("write {} has other bytes", head.op))
 }
 
-pub async fn stage(content_in: &dyn Content, bytes: &Bytes, known: bool) -> Result<lazuli_engine::content::Staged, Fault> {
+pub async fn stage(
+    content_in: &dyn Content,
+    bytes: &Bytes,
+    known: bool,
+) -> Result<lazuli_engine::content::Staged, Fault> {
     let mut stage = content_in.stage(known.then_some(bytes.len() as u64));
     for part in bytes.chunks(150_000) {
         stage.write(bytes.slice_ref(part)).await?;
@@ -280,10 +283,6 @@ impl Client {
             self.mark(&format!("S {}", head.op));
         }
         drop(pin);
-        let now = self.engine.now();
-        if self.chance.one_in(4) {
-            self.mark(&format!("N {}", now.0));
-        }
     }
 
     /// Writes `length` bytes, or deletes; often under a condition, which is often wrong.
@@ -401,7 +400,6 @@ pub struct Marks {
     pub refused: BTreeSet<u64>,
     /// What refusals and readers rested on.
     pub seen: BTreeSet<u64>,
-    pub told: u64,
 }
 
 impl Marks {
@@ -413,20 +411,15 @@ impl Marks {
             let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
             match (kind, &numbers[..]) {
                 ("I", [op]) => drop(marks.issued.insert(*op)),
-                ("A", [op, stamp]) => {
-                    marks.acknowledged.insert(*op, *stamp);
-                    marks.told = marks.told.max(*stamp);
-                }
+                ("A", [op, stamp]) => drop(marks.acknowledged.insert(*op, *stamp)),
                 ("R", [op, seen]) => {
                     marks.refused.insert(*op);
                     marks.seen.extend((*seen > 0).then_some(*seen));
                 }
                 ("S", [op]) => drop(marks.seen.insert(*op)),
-                ("N", [stamp]) => marks.told = marks.told.max(*stamp),
                 _ => panic!("a mark nobody wrote: {line}"),
             }
         }
         marks
     }
 }
-

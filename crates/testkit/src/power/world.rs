@@ -205,6 +205,17 @@ impl World {
         }
     }
 
+    /// Changes of names that no sync has made certain, for whoever looks for the reason of a loss.
+    pub fn uncertain_names(&self) -> Vec<String> {
+        let of = |(id, node): (Id, &Node)| match node {
+            Node::File { .. } => Vec::new(),
+            Node::Directory { loose, .. } => {
+                loose.iter().map(|(at, naming)| format!("{}: {at} {naming:?}", self.paths[id])).collect()
+            }
+        };
+        self.nodes.iter().enumerate().flat_map(of).collect()
+    }
+
     fn find(&self, path: &str) -> Option<Id> {
         path.split('/').try_fold(ROOT, |id, name| match &self.nodes[id] {
             Node::Directory { now, .. } => now.get(name).copied(),
