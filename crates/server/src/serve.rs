@@ -15,7 +15,7 @@ use crate::console::Console;
 use crate::data::Data;
 use crate::listen::{self, Shared, bind};
 use crate::settings::Settings;
-use crate::{background, banner, telemetry};
+use crate::{background, banner, ids, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let (stop, stopping) = watch::channel(false);
     let (alive, mut all_ended) = mpsc::channel(1);
     let slots = Arc::new(Semaphore::new(slots));
-    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(random_id));
+    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
     let console = Console::new(edge.clone(), data.clone(), slots.clone());
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
@@ -93,11 +93,6 @@ fn address(listener: &TcpListener) -> Result<std::net::SocketAddr, String> {
 fn announce(banner: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{banner}").and_then(|()| out.flush());
-}
-
-#[expect(clippy::disallowed_methods, reason = "the one place where ids are made")]
-fn random_id() -> u128 {
-    uuid::Uuid::new_v4().as_u128()
 }
 
 #[cfg(unix)]
