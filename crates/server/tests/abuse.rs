@@ -22,7 +22,8 @@ impl Fixture {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
         let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory, &[]).expect("the server starts");
-        let answer = Client::new(server.address).send("PUT", "abuse", "restype=container", &[], &[]).expect("it answers");
+        let answer =
+            Client::new(server.address).send("PUT", "abuse", "restype=container", &[], &[]).expect("it answers");
         assert_eq!(answer.status, 201, "{}", answer.code());
         Self { server, directory }
     }
@@ -34,7 +35,9 @@ impl Fixture {
     /// After all that, an honest client is served and memory is where it should be.
     fn still_well(&self) {
         let mut client = Client::new(self.address());
-        let put = client.send("PUT", "abuse/well", "", &[("x-ms-blob-type", "BlockBlob")], b"still here").expect("it answers");
+        let put = client
+            .send("PUT", "abuse/well", "", &[("x-ms-blob-type", "BlockBlob")], b"still here")
+            .expect("it answers");
         assert_eq!(put.status, 201, "{}", put.code());
         let got = client.send("GET", "abuse/well", "", &[], &[]).expect("it answers");
         assert_eq!((got.status, got.body.as_slice()), (200, &b"still here"[..]));
@@ -63,7 +66,10 @@ fn broken_requests_get_the_proper_refusal() {
     let fixture = Fixture::new("broken");
     let sas = account_sas();
     let ask = |method: &str, path: &str, query: &str, headers: &str, body: &str| {
-        let head = format!("{method} /{ACCOUNT}/{path}?{query}&{sas} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len());
+        let head = format!(
+            "{method} /{ACCOUNT}/{path}?{query}&{sas} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         let (status, code) = raw(fixture.address(), head.as_bytes()).expect("a well-formed request is answered");
         format!("{status} {code}")
     };
@@ -76,13 +82,48 @@ fn broken_requests_get_the_proper_refusal() {
         ("PUT", &format!("abuse/{long}"), "", block_blob, "x", "400 OutOfRangeInput"),
         ("PUT", "abuse/b", "", "x-ms-blob-type: Nonsense\r\n", "x", "400 InvalidHeaderValue"),
         ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nContent-MD5: AAAA\r\n", "x", "400 InvalidMd5"),
-        ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nContent-MD5: AAAAAAAAAAAAAAAAAAAAAA==\r\n", "x", "400 Md5Mismatch"),
-        ("PUT", "abuse/b", "", "x-ms-blob-type: BlockBlob\r\nx-ms-content-crc64: AAAAAAAAAAA=\r\n", "x", "400 Crc64Mismatch"),
+        (
+            "PUT",
+            "abuse/b",
+            "",
+            "x-ms-blob-type: BlockBlob\r\nContent-MD5: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
+            "x",
+            "400 Md5Mismatch",
+        ),
+        (
+            "PUT",
+            "abuse/b",
+            "",
+            "x-ms-blob-type: BlockBlob\r\nx-ms-content-crc64: AAAAAAAAAAA=\r\n",
+            "x",
+            "400 Crc64Mismatch",
+        ),
         ("PUT", "abuse/b", "comp=block&blockid=%21%21", "", "x", "400 InvalidQueryParameterValue"),
         ("PUT", "abuse/b", "comp=blocklist", "", "<BlockList><Latest>", "400 InvalidXmlDocument"),
-        ("PUT", "abuse/b", "comp=blocklist", "", "<!DOCTYPE x [<!ENTITY a \"b\">]><BlockList>&a;</BlockList>", "400 InvalidXmlDocument"),
-        ("PUT", "abuse/b", "comp=blocklist", "", "<BlockList><Latest>AAAA</Latest></BlockList>", "400 InvalidBlockList"),
-        ("PUT", "abuse/b", "comp=lease", "x-ms-lease-action: acquire\r\nx-ms-lease-duration: 7\r\n", "", "400 InvalidHeaderValue"),
+        (
+            "PUT",
+            "abuse/b",
+            "comp=blocklist",
+            "",
+            "<!DOCTYPE x [<!ENTITY a \"b\">]><BlockList>&a;</BlockList>",
+            "400 InvalidXmlDocument",
+        ),
+        (
+            "PUT",
+            "abuse/b",
+            "comp=blocklist",
+            "",
+            "<BlockList><Latest>AAAA</Latest></BlockList>",
+            "400 InvalidBlockList",
+        ),
+        (
+            "PUT",
+            "abuse/b",
+            "comp=lease",
+            "x-ms-lease-action: acquire\r\nx-ms-lease-duration: 7\r\n",
+            "",
+            "400 InvalidHeaderValue",
+        ),
         ("GET", "abuse", "restype=container&comp=list&maxresults=0", "", "", "400 OutOfRangeQueryParameterValue"),
         ("GET", "abuse/none", "", "", "", "404 BlobNotFound"),
         ("GET", "nowhere/none", "", "", "", "404 ContainerNotFound"),
@@ -101,7 +142,9 @@ fn broken_requests_get_the_proper_refusal() {
 fn nobody_gets_in_with_a_bad_credential() {
     let fixture = Fixture::new("credential");
     let ask = |query: &str, header: &str| {
-        let head = format!("GET /{ACCOUNT}/abuse?restype=container&comp=list{query} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{header}\r\n");
+        let head = format!(
+            "GET /{ACCOUNT}/abuse?restype=container&comp=list{query} HTTP/1.1\r\nHost: localhost\r\nx-ms-version: 2023-11-03\r\n{header}\r\n"
+        );
         raw(fixture.address(), head.as_bytes()).expect("it is answered").0
     };
     let sas = account_sas();
@@ -117,7 +160,13 @@ fn nobody_gets_in_with_a_bad_credential() {
             assert!((400..500).contains(&status), "{status} with {mutated}");
         }
     }
-    for header in ["Authorization: SharedKey x\r\n", "Authorization: SharedKey devstoreaccount1:AAAA\r\n", "Authorization: Bearer x\r\n", "Authorization: \u{7f}\r\n", ""] {
+    for header in [
+        "Authorization: SharedKey x\r\n",
+        "Authorization: SharedKey devstoreaccount1:AAAA\r\n",
+        "Authorization: Bearer x\r\n",
+        "Authorization: \u{7f}\r\n",
+        "",
+    ] {
         assert!((400..500).contains(&ask("", header)), "{header:?}");
     }
     fixture.still_well();
@@ -172,15 +221,19 @@ fn giant_heads_are_refused_within_bounds() {
     let fixture = Fixture::new("giant");
     let sas = account_sas();
     let name = format!("GET /{ACCOUNT}/abuse/{}?{sas} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(1 << 20));
-    let header = format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-meta-a: {}\r\n\r\n", "x".repeat(1 << 20));
-    let many = format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\n{}\r\n", "x-ms-meta-a: b\r\n".repeat(10_000));
+    let header =
+        format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-meta-a: {}\r\n\r\n", "x".repeat(1 << 20));
+    let many =
+        format!("GET /{ACCOUNT}/abuse/a?{sas} HTTP/1.1\r\nHost: a\r\n{}\r\n", "x-ms-meta-a: b\r\n".repeat(10_000));
     for request in [name, header, many] {
         if let Some((status, code)) = raw(fixture.address(), request.as_bytes()) {
             assert!((400..500).contains(&status), "{status} {code}");
         }
     }
     let deep = format!("{}{}", "<BlockList>".repeat(100_000), "</BlockList>".repeat(100_000));
-    let answer = Client::new(fixture.address()).send("PUT", "abuse/deep", "comp=blocklist", &[], deep.as_bytes()).expect("it answers");
+    let answer = Client::new(fixture.address())
+        .send("PUT", "abuse/deep", "comp=blocklist", &[], deep.as_bytes())
+        .expect("it answers");
     assert_eq!(answer.status, 400, "{}", answer.code());
     fixture.still_well();
 }
@@ -193,7 +246,9 @@ fn abandoned_bodies_leave_no_trace() {
     for (said, sent) in [(1_000usize, 10usize), (100_000, 50_000), (8 << 20, 6 << 20)] {
         for _ in 0..20 {
             let mut stream = connect(fixture.address()).expect("it accepts");
-            let head = format!("PUT /{ACCOUNT}/abuse/half?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: {said}\r\n\r\n");
+            let head = format!(
+                "PUT /{ACCOUNT}/abuse/half?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: {said}\r\n\r\n"
+            );
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&vec![b'x'; sent]);
             drop(stream);

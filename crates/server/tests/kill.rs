@@ -95,7 +95,13 @@ impl Worker {
         stamp.iter().copied().cycle().take(length).collect()
     }
 
-    fn change(&mut self, blob: usize, to: Option<Vec<u8>>, send: impl FnOnce(&str) -> io::Result<Answer>, success: u16) -> io::Result<()> {
+    fn change(
+        &mut self,
+        blob: usize,
+        to: Option<Vec<u8>>,
+        send: impl FnOnce(&str) -> io::Result<Answer>,
+        success: u16,
+    ) -> io::Result<()> {
         let name = self.name(blob);
         self.expected[blob].perhaps = Some(to.clone());
         let answer = send(&name)?;
@@ -160,7 +166,8 @@ fn acknowledged_writes_survive_kill_9() {
     let mut chance = Chance::new(seed);
     let mut workers: Vec<Worker> = (0..WORKERS).map(|id| Worker::new(id, chance.draw())).collect();
     for round in 0..kills {
-        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("it starts after every kill");
+        let server =
+            Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("it starts after every kill");
         let address = server.address;
         if round == 0 {
             let answer = Client::new(address).send("PUT", "kill", "restype=container", &[], &[]).expect("it answers");
