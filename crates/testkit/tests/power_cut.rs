@@ -28,14 +28,25 @@ struct Recorded {
     seed: u64,
 }
 
-/// In memory if there is such a place: the disks are many, and none has to last.
-fn scratch(name: &str) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let path = base.join(format!("lazuli-power-cut-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("a scratch directory");
-    path.canonicalize().expect("an absolute path")
+/// A directory that goes when it is no longer needed. In memory if there is such a place: the disks are many, and none
+/// has to last.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let path = base.join(format!("lazuli-power-cut-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a scratch directory");
+        Self(path.canonicalize().expect("an absolute path"))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 fn recorded() -> &'static Recorded {
@@ -46,8 +57,8 @@ fn recorded() -> &'static Recorded {
 fn record() -> Recorded {
     let seed = seed(1);
     println!("seed {seed} (LAZULI_SEED), {} cuts (LAZULI_POWER_CUTS)", number("LAZULI_POWER_CUTS", CUTS));
-    let around = scratch("record");
-    let (dir, trace, shim) = (around.join("watched"), around.join("trace"), around.join("shim.so"));
+    let around = Scratch::new("record");
+    let (dir, trace, shim) = (around.0.join("watched"), around.0.join("trace"), around.0.join("shim.so"));
     std::fs::create_dir_all(&dir).expect("a directory");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("powercut/shim.c");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
@@ -80,7 +91,6 @@ fn record() -> Recorded {
         ever.acknowledged.len() > 500 && ever.refused.len() > 50 && ever.seen.len() > 50,
         "a workload worth the name"
     );
-    let _ = std::fs::remove_dir_all(&around);
     Recorded { trace, ever, seed }
 }
 
@@ -133,16 +143,15 @@ fn cut_and_check(lies: Lies, order: Order, cuts: u64, stop_at_first: bool) -> Ve
         trace.0[done..moment].iter().for_each(|change| world.apply(change));
         done = moment;
         let disk = world.image(order, &mut Chance::new(seed * 1_000_003 + number as u64));
-        let at = scratch(&format!("{order:?}-{number}"));
-        save(&disk, DATA, &at).expect("an image");
+        let at = Scratch::new(&format!("{order:?}-{number}"));
+        save(&disk, DATA, &at.0).expect("an image");
         let before = Marks::read(&world.marks);
-        if let Err(what) = runtime.block_on(check(&at, &before, ever)) {
+        if let Err(what) = runtime.block_on(check(&at.0, &before, ever)) {
             wrong.push(format!("seed {seed}, {order:?}, cut {number} after change {moment}: {what}"));
             if let Ok(kept) = std::env::var("LAZULI_POWER_CUT_KEEP") {
                 save(&disk, DATA, &Path::new(&kept).join(format!("cut-{number}"))).expect("a kept image");
             }
         }
-        let _ = std::fs::remove_dir_all(&at);
         if stop_at_first && !wrong.is_empty() {
             break;
         }
