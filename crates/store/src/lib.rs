@@ -12,6 +12,7 @@ mod claims;
 mod container;
 mod keys;
 mod manifest;
+mod md5;
 mod readers;
 mod records;
 mod service;
@@ -76,13 +77,14 @@ pub struct Store {
     content: Arc<dyn Content>,
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
+    digests: Arc<md5::Digests>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep }
+        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()) }
     }
 
     /// The engine's clock; the only one there is.
