@@ -12,6 +12,7 @@ mod claims;
 mod container;
 mod keys;
 mod manifest;
+mod queue;
 mod readers;
 mod records;
 mod service;
@@ -20,6 +21,7 @@ mod transact;
 
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
+pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
