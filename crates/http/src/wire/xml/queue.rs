@@ -126,6 +126,10 @@ const SECTIONS: [&str; 5] = ["Logging", "HourMetrics", "Metrics", "MinuteMetrics
 /// Set Queue Service Properties.
 pub fn read_queue_service_properties(body: &[u8]) -> Result<ServicePropertiesChange, Refusal> {
     let document = Document::expect(body, "StorageServiceProperties")?;
+    // Observed: the Queue service wants at least one section.
+    if document.root.children.is_empty() {
+        return Err(document.refuse_empty());
+    }
     match document.root.children.iter().find(|node| !SECTIONS.contains(&node.name)) {
         Some(node) => Err(Refusal::UnsupportedXmlNode { name: node.name.to_owned() }),
         None => read_service_properties(body),
@@ -222,6 +226,10 @@ mod tests {
         let shown = text(queue_service_properties(&ServiceProperties::default()));
         assert!(shown.ends_with("<Cors /></StorageServiceProperties>"), "{shown}");
         assert!(read_queue_service_properties(shown.as_bytes()).is_ok());
+        let empty = b"<?xml version='1.0' encoding='utf-8'?>\n<StorageServiceProperties />";
+        let reason = "Error parsing Xml content: 'None' is an invalid XmlNodeType. Line 2, position 29.";
+        let refused = Refusal::InvalidXmlDocument { line: 2, position: 29, reason: reason.into() };
+        assert_eq!(read_queue_service_properties(empty), Err(refused));
         for section in ["StaticWebsite", "DeleteRetentionPolicy", "DefaultServiceVersion"] {
             let body = format!("<StorageServiceProperties><{section} /></StorageServiceProperties>");
             let refused = Refusal::UnsupportedXmlNode { name: section.to_owned() };
