@@ -13,7 +13,6 @@ use crate::serve::Ask;
 use crate::wire::xml;
 
 /// A read in name only: it hides what it hands out.
-
 pub const SPEC: Spec = Spec {
     name: "GetMessages",
     methods: &["GET"],
