@@ -66,7 +66,11 @@ struct Party {
 
 pub fn run(options: &Options) -> io::Result<()> {
     let scratch = Scratch::new(&options.scratch)?;
-    let mut findings = Findings { versions: peers::versions(&options.clients), ..Findings::default() };
+    let mut findings = Findings {
+        load_before: report::load_average(),
+        versions: peers::versions(&options.clients),
+        ..Findings::default()
+    };
     let mut parties = start(options, &scratch, &mut findings)?;
     for party in parties.iter().filter(|party| party.who != Who::Nginx) {
         prepare(party.server.at)?;

@@ -18,6 +18,8 @@ pub struct Findings {
     pub memory: Vec<(&'static str, &'static str, f64)>,
     pub first_starts: Vec<(&'static str, Duration)>,
     pub restarts: Vec<Restarts>,
+    /// How busy the machine was with other things before the run.
+    pub load_before: String,
     /// Name and version of each peer.
     pub versions: Vec<String>,
     /// How many blobs, at which rate.
@@ -105,9 +107,10 @@ impl Findings {
     }
 
     fn markdown(&self, scratch: &Path) -> String {
-        let (machine, peers) = (machine(scratch), self.versions.join(", "));
-        let mut text =
-            format!("{machine} Peers: {peers}.\n\n| expectation | bound | measured | met |\n|---|---|---|---|\n");
+        let (machine, peers, load) = (machine(scratch), self.versions.join(", "), &self.load_before);
+        let mut text = format!(
+            "{machine} Load average before the run: {load}. Peers: {peers}.\n\n| expectation | bound | measured | met |\n|---|---|---|---|\n"
+        );
         for expectation in self.expectations() {
             let _ = writeln!(text, "{}", expectation.row());
         }
@@ -147,6 +150,12 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok();
     let text = |output: std::process::Output| [output.stdout, output.stderr].concat();
     output.map(|output| String::from_utf8_lossy(&text(output)).trim().to_owned()).unwrap_or_default()
+}
+
+/// Of the last minute. Anything near the number of cores makes the numbers worthless.
+pub fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
 /// What the numbers depend on, without names of hosts or people.

@@ -67,7 +67,10 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Runs `look` over one durable snapshot. `look` may be run again when it answers `Verdict::Again`;
     /// what it writes is ignored.
-    fn look<'a>(&'a self, look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send)) -> BoxFuture<'a, Result<(), Fault>>;
+    fn look<'a>(
+        &'a self,
+        look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>>;
 
     /// The clock of this engine: not before any stamp it has given out.
     fn now(&self) -> Stamp;

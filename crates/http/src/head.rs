@@ -64,7 +64,7 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// `+` is a blank, as .NET reads it and Go writes it.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let mut pairs = Vec::new();
+        let mut pairs = Vec::with_capacity(12);
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             pairs.push((decode_query(name)?, decode_query(value)?));
@@ -358,20 +358,28 @@ fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Ver
 }
 
 fn decode(text: &str) -> Result<String, Refusal> {
-    if !text.contains('%') {
+    if !text.as_bytes().contains(&b'%') {
         return Ok(text.to_owned());
     }
     percent_encoding::percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::InvalidUri)
 }
 
 fn decode_query(text: &str) -> Result<String, Refusal> {
-    if text.contains('+') { decode(&text.replace('+', " ")) } else { decode(text) }
+    if text.as_bytes().contains(&b'+') { decode(&text.replace('+', " ")) } else { decode(text) }
 }
 
 /// A GUID as Azure prints one.
 pub fn guid(id: u128) -> String {
-    let hex = format!("{id:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(36);
+    for (at, byte) in id.to_be_bytes().into_iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push(DIGITS[usize::from(byte >> 4)].into());
+        text.push(DIGITS[usize::from(byte & 15)].into());
+    }
+    text
 }
 
 fn read_guid(text: &str) -> Option<u128> {

@@ -117,8 +117,10 @@ impl Edge {
         let link = Link { peer: peer.ip(), service, secure, spelling: Arc::default() };
         let io = Watched::new(io, link.spelling.clone());
         let link = &link;
-        let answering =
-            service_fn(|request| async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) });
+        // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
+        let answering = service_fn(|request| {
+            Box::pin(async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) })
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(self.options.header_read_seconds))

@@ -22,6 +22,7 @@ pub fn random() -> u128 {
 }
 
 /// Without the kernel's randomness no id is safe to give out, so there is nothing to go on with.
+#[expect(clippy::disallowed_methods, reason = "the one place where ids are made")]
 fn fresh() -> impl Iterator<Item = u128> {
     let mut bytes = [0; IDS_AT_ONCE * 16];
     getrandom::fill(&mut bytes).expect("the operating system gives randomness");

@@ -129,7 +129,7 @@ fn broken_requests_get_the_proper_refusal() {
         ("GET", "nowhere/none", "", "", "", "404 ContainerNotFound"),
         ("GET", "abuse/none", "snapshot=yesterday", "", "", "400 InvalidQueryParameterValue"),
         ("GET", "abuse/%FF%FE", "", "", "", "400 InvalidUri"),
-        ("GET", "abuse/a%00b", "", "", "", "400 InvalidUri"),
+        ("GET", "abuse/a%00b", "", "", "", "400 InvalidResourceName"),
         ("DELETE", "abuse/none", "", "x-ms-delete-snapshots: perhaps\r\n", "", "400 InvalidHeaderValue"),
     ];
     for (method, path, query, headers, body, expected) in table {

@@ -41,11 +41,18 @@ pub enum Op {
 pub enum Answer {
     Written(ETag),
     Staged,
-    Read { etag: ETag, content: Vec<u64>, metadata: Metadata },
+    Read {
+        etag: ETag,
+        content: Vec<u64>,
+        metadata: Metadata,
+    },
     Deleted,
     Snapshot(Timestamp),
     /// The ETag does not move; the id is what the caller now holds.
-    Leased { etag: ETag, id: Option<LeaseId> },
+    Leased {
+        etag: ETag,
+        id: Option<LeaseId>,
+    },
     Refused(Refusal),
 }
 
@@ -89,7 +96,9 @@ impl Specification for OneBlob {
             Some(Answer::Snapshot(time)) => *time,
             // Whatever the clock said, nothing here depends on it; but unseen writes need an ETag nobody else has.
             None => UNSEEN,
-            Some(Answer::Staged | Answer::Read { .. } | Answer::Deleted | Answer::Leased { .. } | Answer::Refused(_)) => UNSEEN,
+            Some(
+                Answer::Staged | Answer::Read { .. } | Answer::Deleted | Answer::Leased { .. } | Answer::Refused(_),
+            ) => UNSEEN,
         };
         let (given, next) = match apply(state, op, stamp) {
             Ok(done) => done,
@@ -111,7 +120,9 @@ impl Op {
     pub fn leaves_etag(&self) -> bool {
         match self {
             Op::Put { .. } | Op::PutBlockList { .. } | Op::SetMetadata { .. } | Op::Snapshot { .. } => true,
-            Op::PutBlock { .. } | Op::Read { .. } | Op::Delete { .. } | Op::ReadSnapshot { .. } | Op::Lease { .. } => false,
+            Op::PutBlock { .. } | Op::Read { .. } | Op::Delete { .. } | Op::ReadSnapshot { .. } | Op::Lease { .. } => {
+                false
+            }
         }
     }
 }

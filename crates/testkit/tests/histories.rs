@@ -119,10 +119,13 @@ async fn client(id: usize, store: Store, at: BlobAt, mut chance: Chance, clock: 
         let op = history::choose(&mut chance, &known, clock.fetch_add(1, Ordering::SeqCst));
         let called = clock.fetch_add(1, Ordering::SeqCst);
         let hangs_up = !op.leaves_etag() && chance.one_in(8);
-        let answer = if hangs_up { impatient(&store, &at, &op, chance.below(4)).await } else { call(&store, &at, &op).await };
+        let answer =
+            if hangs_up { impatient(&store, &at, &op, chance.below(4)).await } else { call(&store, &at, &op).await };
         let returned = answer.map(|answer| (answer, clock.fetch_add(1, Ordering::SeqCst)));
         match returned.as_ref().map(|(answer, _)| answer) {
-            Some(Answer::Written(etag) | Answer::Read { etag, .. } | Answer::Leased { etag, .. }) => known.etag = Some(*etag),
+            Some(Answer::Written(etag) | Answer::Read { etag, .. } | Answer::Leased { etag, .. }) => {
+                known.etag = Some(*etag)
+            }
             Some(Answer::Snapshot(time)) => known.snapshot = Some(*time),
             Some(Answer::Staged | Answer::Deleted | Answer::Refused(_)) | None => {}
         }
@@ -151,7 +154,8 @@ async fn one_history(engine: Arc<dyn Engine>, seed: u64) -> Vec<BlobEvent> {
         container: ContainerName::parse(&format!("history{seed}")).expect("a name"),
         blob: BlobName::parse("blob").expect("a name"),
     };
-    let create = CreateContainer { id: u128::from(seed) + 1, metadata: Metadata::default(), public: Default::default() };
+    let create =
+        CreateContainer { id: u128::from(seed) + 1, metadata: Metadata::default(), public: Default::default() };
     store.create_container(&at.container_at(), create).await.expect("the container is created");
     let clock = Arc::new(AtomicU64::new(1));
     let mut chance = Chance::new(seed);

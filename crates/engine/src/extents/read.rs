@@ -21,7 +21,7 @@ use crate::content::{Chunks, Piece};
 use crate::{BoxFuture, Fault};
 
 /// How much a reader gets at once: small enough to be in the processor's cache from the disk's copy to the socket's.
-pub(crate) const CHUNK: usize = 256 << 10;
+pub(crate) const CHUNK: usize = 128 << 10;
 /// How far the kernel is asked to read ahead of a reader that missed the page cache.
 const AHEAD: u64 = 4 << 20;
 /// Files kept open.

@@ -42,6 +42,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let put = parse(&ask.head)?;
     let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
+    if received.length == 0 {
+        return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value: "0".into() }.into());
+    }
     ask.store.put_block(&at, put, received).await?;
     let answer = Answer::new(StatusCode::CREATED).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
     Ok(digests.answer(answer, &ask.head, false))

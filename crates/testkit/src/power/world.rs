@@ -283,7 +283,7 @@ impl World {
     ) {
         match &self.nodes[id] {
             Node::File { synced, loose, .. } => {
-                let styles = [Luck::Nothing, Luck::Everything, Luck::Prefix, Luck::Any];
+                let styles = [Luck::Nothing, Luck::Everything, Luck::Prefix, Luck::Any, Luck::Any];
                 let luck = common.unwrap_or_else(|| *chance.pick(&styles));
                 disk.insert(path.to_owned(), Some(survivors(synced, loose, luck, chance)));
             }
@@ -325,7 +325,7 @@ fn survivors(synced: &Pages, loose: &[Edit], luck: Luck, chance: &mut Chance) ->
             for edit in loose {
                 match (edit, chance.below(4)) {
                     (_, 0) => {}
-                    (Edit::Write { at, bytes }, 1) => tear(&mut pages, *at, bytes, chance),
+                    (Edit::Write { at, bytes }, 1..=2) => tear(&mut pages, *at, bytes, chance),
                     (edit, _) => pages.apply(edit),
                 }
             }
@@ -334,16 +334,17 @@ fn survivors(synced: &Pages, loose: &[Edit], luck: Luck, chance: &mut Chance) ->
     pages
 }
 
-/// Keeps about half of the sectors of a write.
+/// Keeps about half of the sectors of a write, or all but one: what looks nearly whole is the harder test.
 fn tear(pages: &mut Pages, at: u64, bytes: &Bytes, chance: &mut Chance) {
-    let mut from = at;
-    let end = at + bytes.len() as u64;
-    while from < end {
-        let to = end.min((from / SECTOR + 1) * SECTOR);
-        if chance.one_in(2) {
-            pages.write(from, &bytes[(from - at) as usize..(to - at) as usize]);
+    let (first, last) = (at / SECTOR, (at + bytes.len() as u64 - 1) / SECTOR);
+    let only_lost = chance.one_in(2).then(|| first + chance.below((last - first) as usize + 1) as u64);
+    for sector in first..=last {
+        let lost = only_lost.map_or_else(|| chance.one_in(2), |only| only == sector);
+        if !lost {
+            let from = (sector * SECTOR).max(at) - at;
+            let to = ((sector + 1) * SECTOR - at).min(bytes.len() as u64);
+            pages.write(at + from, &bytes[from as usize..to as usize]);
         }
-        from = to;
     }
 }
 
