@@ -95,6 +95,20 @@ def test_az_containers_and_blobs(az, tree, tmp_path):
     assert az("container", "exists", "--name", name) == {"exists": False}
 
 
+def test_az_queues_and_messages(az):
+    name = f"az-{uuid.uuid4()}"
+    assert az("queue", "create", "--name", name)["created"]
+    az("message", "put", "-q", name, "--content", "one & <two>")
+    assert [message["content"] for message in az("message", "peek", "-q", name)] == ["one & <two>"]
+    [got] = az("message", "get", "-q", name, "--visibility-timeout", "60")
+    held = ["-q", name, "--id", got["id"]]
+    updated = az("message", "update", *held, "--pop-receipt", got["popReceipt"], "--visibility-timeout", "0", "--content", "three")
+    az("message", "delete", *held, "--pop-receipt", updated["popReceipt"])
+    az("message", "clear", "-q", name)
+    assert name in [queue["name"] for queue in az("queue", "list")]
+    assert az("queue", "delete", "--name", name) == {"deleted": True}
+
+
 def test_az_leases_snapshots_and_signatures(az, server, tree):
     name = f"az-{uuid.uuid4()}"
     az("container", "create", "--name", name)

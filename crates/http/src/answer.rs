@@ -29,6 +29,7 @@ pub mod name {
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
         ACCOUNT_KIND = "x-ms-account-kind";
+        APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
         BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
         BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
@@ -59,6 +60,7 @@ pub mod name {
         LEASE_STATE = "x-ms-lease-state";
         LEASE_STATUS = "x-ms-lease-status";
         LEASE_TIME = "x-ms-lease-time";
+        POP_RECEIPT = "x-ms-popreceipt";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
         SERVER = "server";
@@ -68,6 +70,7 @@ pub mod name {
         STRUCTURED_BODY = "x-ms-structured-body";
         STRUCTURED_CONTENT_LENGTH = "x-ms-structured-content-length";
         TAG_COUNT = "x-ms-tag-count";
+        TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
         VARY = "vary";
         VERSION = "x-ms-version";
         WWW_AUTHENTICATE = "www-authenticate";

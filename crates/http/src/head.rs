@@ -6,8 +6,9 @@ use std::net::IpAddr;
 
 use http::header::HeaderName;
 use http::{HeaderMap, Method};
-use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp, Version};
-use lazuli_store::{BlobAt, ContainerAt};
+use lazuli_model::service::Of;
+use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Timestamp, Version};
+use lazuli_store::{BlobAt, ContainerAt, QueueAt};
 
 /// Which of Azure Storage's services a listener or a host name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +18,17 @@ pub enum Service {
     Table,
     File,
     Dfs,
+}
+
+impl Service {
+    /// Whose properties apply. Data Lake is another way into the Blob service.
+    pub fn properties(self) -> Option<Of> {
+        match self {
+            Service::Blob | Service::Dfs => Some(Of::Blob),
+            Service::Queue => Some(Of::Queue),
+            Service::Table | Service::File => None,
+        }
+    }
 }
 
 /// Where the account's name stands: `http://127.0.0.1:10000/account/…` or `http://account.blob.example/…`.
@@ -31,7 +43,18 @@ pub enum Style {
 pub enum Target {
     Service,
     Container(String),
-    Blob { container: String, blob: String },
+    Blob {
+        container: String,
+        blob: String,
+    },
+    Queue(String),
+    /// `queue/messages`
+    Messages(String),
+    /// `queue/messages/id`
+    Message {
+        queue: String,
+        id: String,
+    },
 }
 
 /// The query's parameters, decoded, in the order they were sent.
@@ -112,7 +135,10 @@ impl Head {
         let raw_path = parts.uri.path().to_owned();
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let place = place(&parts, &raw_path, arrival.service);
-        let target = target(place.rest, &query)?;
+        let target = match place.service {
+            Service::Queue => queue_target(place.rest)?,
+            Service::Blob | Service::Dfs | Service::Table | Service::File => target(place.rest, &query)?,
+        };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
         let version = version(&parts.headers, &query, arrival.loose)?;
@@ -193,7 +219,9 @@ impl Head {
             Target::Container(container) | Target::Blob { container, .. } => {
                 Ok(ContainerAt { account: self.account()?, container: ContainerName::parse(container)? })
             }
-            Target::Service => Err(Refusal::InvalidUri),
+            Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
+                Err(Refusal::InvalidUri)
+            }
         }
     }
 
@@ -205,14 +233,25 @@ impl Head {
                 blob: BlobName::parse(blob)?,
             }),
             Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
+            Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => Err(Refusal::InvalidUri),
         }
     }
 
-    /// The container's name as sent, if the request names one.
-    pub fn container(&self) -> Option<&str> {
+    pub fn queue_at(&self) -> Result<QueueAt, Refusal> {
         match &self.target {
-            Target::Service => None,
-            Target::Container(container) | Target::Blob { container, .. } => Some(container),
+            Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. } => {
+                Ok(QueueAt { account: self.account()?, queue: QueueName::parse(queue)? })
+            }
+            Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
+        }
+    }
+
+    /// The message's id. What is no GUID names no message.
+    pub fn message_id(&self) -> Result<u128, Refusal> {
+        match &self.target {
+            Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
+            Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
+            Target::Queue(_) | Target::Messages(_) => Err(Refusal::InvalidUri),
         }
     }
 }
@@ -283,6 +322,19 @@ fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
     }
 }
 
+fn queue_target(rest: &str) -> Result<Target, Refusal> {
+    let Some((queue, rest)) = rest.split_once('/').filter(|(_, rest)| !rest.is_empty()) else {
+        let queue = decode(rest.strip_suffix('/').unwrap_or(rest))?;
+        return Ok(if queue.is_empty() { Target::Service } else { Target::Queue(queue) });
+    };
+    let (messages, id) = rest.split_once('/').unwrap_or((rest, ""));
+    match (messages.eq_ignore_ascii_case("messages"), id) {
+        (true, "") => Ok(Target::Messages(decode(queue)?)),
+        (true, id) => Ok(Target::Message { queue: decode(queue)?, id: decode(id)? }),
+        (false, _) => Err(Refusal::InvalidUri),
+    }
+}
+
 fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Version>, Refusal> {
     let header =
         headers.get("x-ms-version").and_then(|value| value.to_str().ok()).map(str::trim).filter(|v| !v.is_empty());
@@ -328,6 +380,12 @@ pub fn guid(id: u128) -> String {
         text.push(DIGITS[usize::from(byte & 15)].into());
     }
     text
+}
+
+fn read_guid(text: &str) -> Option<u128> {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let well_formed = lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+    well_formed.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok())?
 }
 
 /// Metadata headers, in the order they were sent: `x-ms-meta-<name>`.
@@ -381,6 +439,33 @@ mod tests {
             let head = read(uri, &[("host", host)]).unwrap();
             let seen = (head.style, head.account.as_str(), head.secondary, head.target);
             assert_eq!(seen, (style, account, secondary, target), "{host}{uri}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_queues() {
+        let queue = |name: &str| Target::Queue(name.into());
+        let messages = |name: &str| Target::Messages(name.into());
+        let message = |name: &str, id: &str| Target::Message { queue: name.into(), id: id.into() };
+        let table = [
+            ("/", Target::Service),
+            ("/q", queue("q")),
+            ("/q/", queue("q")),
+            ("/%E5%95%8A", queue("啊")),
+            ("/q/messages", messages("q")),
+            ("/q/messages/", messages("q")),
+            ("/q/messages/a%2Fb", message("q", "a/b")),
+            ("/q/messages?restype=container", messages("q")),
+        ];
+        for (uri, target) in table {
+            let head = read(uri, &[("host", "acc.queue.localhost")]).unwrap();
+            assert_eq!((head.service, head.target), (Service::Queue, target), "{uri}");
+        }
+        assert_eq!(read("/q/other", &[("host", "acc.queue.localhost")]).err(), Some(Refusal::InvalidUri));
+        let id = 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef;
+        assert_eq!(read_guid(&guid(id)), Some(id));
+        for bad in ["", "x", "0123456789abcdef0123456789abcdef", "+1234567-89ab-cdef-0123-456789abcdef"] {
+            assert_eq!(read_guid(bad), None, "{bad}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::StatusCode;
 
-use crate::operation::Operation;
+use crate::operation::CATALOGUES;
 
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -34,8 +34,9 @@ pub struct Metrics {
 
 impl Metrics {
     /// A row per operation, and a last one for what was never routed.
-    pub(crate) fn new(served: &[Operation]) -> Self {
-        let names = served.iter().map(|operation| operation.spec.name).chain(["Other"]);
+    pub(crate) fn new() -> Self {
+        let names =
+            CATALOGUES.iter().flat_map(|service| service.served).map(|operation| operation.spec.name).chain(["Other"]);
         Self { rows: names.map(|name| (name, Counts::default())).collect() }
     }
 

@@ -2,11 +2,13 @@
 //! operations all derive from one table of [`Spec`]s, so that they cannot disagree.
 
 use lazuli_model::Refusal;
+use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
+use crate::{blob, queue};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,9 @@ pub enum On {
     Service,
     Container,
     Blob,
+    Queue,
+    Messages,
+    Message,
 }
 
 /// Who may ask without saying who they are.
@@ -54,6 +59,9 @@ pub enum When {
     HeaderIsNot(&'static str, &'static str),
     Query(&'static str),
     NoQuery(&'static str),
+    /// Values compare without case.
+    QueryIs(&'static str, &'static str),
+    QueryIsNot(&'static str, &'static str),
 }
 
 pub const IF_MATCH: u8 = 1;
@@ -86,6 +94,8 @@ pub struct Spec {
     pub body: Body,
     /// The conditional and lease headers it takes: a set of the flags above.
     pub takes: u8,
+    /// It changes what is stored, though its method does not say so.
+    pub changes: bool,
 }
 
 impl Spec {
@@ -103,11 +113,12 @@ impl Spec {
         anonymous: Anonymous::Never,
         body: Body::None,
         takes: 0,
+        changes: false,
     };
 
     /// Whether it changes what is stored.
     pub fn writes(&self) -> bool {
-        self.methods.iter().any(|method| matches!(*method, "PUT" | "DELETE" | "POST" | "PATCH"))
+        self.changes || self.methods.iter().any(|method| matches!(*method, "PUT" | "DELETE" | "POST" | "PATCH"))
     }
 
     pub fn matches(&self, asked: &Asked<'_>) -> bool {
@@ -135,6 +146,9 @@ impl<'a> Asked<'a> {
             Target::Service => On::Service,
             Target::Container(_) => On::Container,
             Target::Blob { .. } => On::Blob,
+            Target::Queue(_) => On::Queue,
+            Target::Messages(_) => On::Messages,
+            Target::Message { .. } => On::Message,
         };
         Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
     }
@@ -157,6 +171,8 @@ impl When {
             When::HeaderIsNot(name, value) => !head.text(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
             When::Query(name) => head.query.get(name).is_some(),
             When::NoQuery(name) => head.query.get(name).is_none(),
+            When::QueryIs(name, value) => head.query.get(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
+            When::QueryIsNot(name, value) => !head.query.get(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
         }
     }
 }
@@ -169,17 +185,56 @@ pub struct Operation {
     pub run: for<'a> fn(&'a mut Ask) -> Running<'a>,
 }
 
+/// A table of operations from `file::SPEC` for each.
+macro_rules! served_table {
+    ($($file:ident :: $spec:ident),* $(,)?) => {
+        &[$(Operation { spec: &$file::$spec, run: |ask| Box::pin($file::run(ask)) }),*]
+    };
+}
+pub(crate) use served_table;
+
 /// Where a request goes.
 #[derive(Clone, Copy)]
 pub enum Route {
-    /// The index into [`crate::blob::SERVED`], which is also the operation's row in the metrics.
+    /// The operation's row: its place among all services' ([`served`]), and in the metrics.
     Served(usize),
     /// Azure has it; we do not, yet.
     NotYet(&'static Spec),
 }
 
+/// A service's two tables: what it serves, and what it does not, yet.
+pub struct Catalogue {
+    pub name: &'static str,
+    pub served: &'static [Operation],
+    pub not_yet: &'static [Spec],
+}
+
+/// In the order of the rows of metrics.
+pub static CATALOGUES: &[Catalogue] = &[
+    Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
+    Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
+];
+
+/// The operation of a row.
+pub fn served(row: usize) -> &'static Operation {
+    let blobs = blob::SERVED.len();
+    if row < blobs { &blob::SERVED[row] } else { &queue::SERVED[row - blobs] }
+}
+
+/// Finds the operation of `service`, and its row.
+pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
+    let (served, not_yet, first) = match service {
+        Of::Blob => (blob::SERVED, blob::NOT_YET, 0),
+        Of::Queue => (queue::SERVED, queue::NOT_YET, blob::SERVED.len()),
+    };
+    Ok(match route(served, not_yet, head)? {
+        Route::Served(at) => Route::Served(first + at),
+        Route::NotYet(spec) => Route::NotYet(spec),
+    })
+}
+
 /// Finds the operation. When there is none, says what to blame as precisely as the table allows.
-pub fn route(served: &'static [Operation], not_yet: &'static [Spec], head: &Head) -> Result<Route, Refusal> {
+fn route(served: &'static [Operation], not_yet: &'static [Spec], head: &Head) -> Result<Route, Refusal> {
     let asked = Asked::of(head);
     if let Some(at) = served.iter().position(|operation| operation.spec.matches(&asked)) {
         return Ok(Route::Served(at));
@@ -205,7 +260,7 @@ fn unrouted(specs: impl Iterator<Item = &'static Spec>, asked: &Asked<'_>) -> Re
         spec.when.iter().find_map(|when| match *when {
             When::HeaderIs(name, _) if !when.holds(asked.head) => Some(name),
             When::HeaderIs(..) | When::Header(_) | When::NoHeader(_) | When::HeaderIsNot(..) => None,
-            When::Query(_) | When::NoQuery(_) => None,
+            When::Query(_) | When::NoQuery(_) | When::QueryIs(..) | When::QueryIsNot(..) => None,
         })
     });
     match discriminator {
@@ -224,15 +279,20 @@ mod tests {
     use super::*;
     use crate::blob::{NOT_YET, SERVED};
     use crate::head::{Arrival, Service};
+    use crate::operation;
     use lazuli_model::Timestamp;
 
     fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Head {
+        head_at(Service::Blob, method, uri, headers)
+    }
+
+    fn head_at(service: Service, method: &str, uri: &str, headers: &[(&str, &str)]) -> Head {
         let mut request = http::Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let arrival = Arrival {
-            service: Service::Blob,
+            service,
             secure: false,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             now: Timestamp::from_ticks(0),
@@ -242,8 +302,24 @@ mod tests {
         Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap()
     }
 
+    /// Of all services.
     fn all() -> Vec<&'static Spec> {
-        SERVED.iter().map(|operation| operation.spec).chain(NOT_YET).collect()
+        let specs =
+            |service: &'static Catalogue| service.served.iter().map(|operation| operation.spec).chain(service.not_yet);
+        CATALOGUES.iter().flat_map(specs).collect()
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_the_catalogues() {
+        let rows = CATALOGUES.iter().flat_map(|service| service.served).enumerate();
+        for (row, operation) in rows {
+            assert_eq!(operation::served(row).spec.name, operation.spec.name);
+        }
+    }
+
+    fn specs_of(of: Of) -> impl Iterator<Item = &'static Spec> {
+        let catalogue = &CATALOGUES[of as usize];
+        catalogue.served.iter().map(|operation| operation.spec).chain(catalogue.not_yet)
     }
 
     /// The plainest request that `spec` describes.
@@ -252,6 +328,9 @@ mod tests {
             On::Service => "/account",
             On::Container => "/account/container",
             On::Blob => "/account/container/blob",
+            On::Queue => "/account/queue",
+            On::Messages => "/account/queue/messages",
+            On::Message => "/account/queue/messages/id",
         };
         let mut query: Vec<String> = Vec::new();
         query.extend(spec.restype.map(|restype| format!("restype={restype}")));
@@ -262,13 +341,17 @@ mod tests {
                 When::Header(name) => headers.push((name, "x")),
                 When::HeaderIs(name, value) => headers.push((name, value)),
                 When::Query(name) => query.push(format!("{name}=x")),
-                When::NoHeader(_) | When::HeaderIsNot(..) | When::NoQuery(_) => {}
+                When::QueryIs(name, value) => query.push(format!("{name}={value}")),
+                When::NoHeader(_) | When::HeaderIsNot(..) | When::NoQuery(_) | When::QueryIsNot(..) => {}
             }
         }
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        head(method, &format!("{path}?{}", query.join("&")), &headers)
+        let queues = CATALOGUES[1].served.iter().map(|operation| operation.spec).chain(CATALOGUES[1].not_yet);
+        let service =
+            if queues.into_iter().any(|other| other.name == spec.name) { Service::Queue } else { Service::Blob };
+        head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 
     #[test]
@@ -277,8 +360,9 @@ mod tests {
             for method in spec.methods {
                 let head = plainest(spec, method);
                 let asked = Asked::of(&head);
+                let of = head.service.properties().unwrap();
                 let reached: Vec<_> =
-                    all().into_iter().filter(|other| other.matches(&asked)).map(|other| other.name).collect();
+                    specs_of(of).filter(|other| other.matches(&asked)).map(|other| other.name).collect();
                 assert_eq!(reached, [spec.name], "{method}");
             }
         }
@@ -304,7 +388,7 @@ mod tests {
             ("x-ms-blob-content-length", &["", "1"]),
             ("x-ms-sequence-number-action", &["", "max"]),
         ];
-        let mut comps: Vec<_> = all().iter().filter_map(|spec| spec.comp).collect();
+        let mut comps: Vec<_> = specs_of(Of::Blob).filter_map(|spec| spec.comp).collect();
         comps.sort_unstable();
         comps.dedup();
         comps.push("");
@@ -325,7 +409,7 @@ mod tests {
                     for method in ["GET", "HEAD", "PUT", "DELETE", "POST"] {
                         let head = head(method, &format!("{path}?restype={restype}&comp={comp}"), &headers);
                         let asked = Asked::of(&head);
-                        let reached = all().into_iter().filter(|spec| spec.matches(&asked)).count();
+                        let reached = specs_of(Of::Blob).filter(|spec| spec.matches(&asked)).count();
                         assert!(reached <= 1, "{method} {path} {comp} {headers:?}");
                     }
                 }

@@ -19,7 +19,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use lazuli_model::container::ReadContainer;
+use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, Refusal, Timestamp, Version};
 use lazuli_store::{Failure, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,11 +27,10 @@ use tokio::sync::watch;
 
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
-use crate::auth::{self, Grant};
-use crate::blob::{NOT_YET, SERVED};
+use crate::auth::{self, Access as Openness, Grant};
 use crate::body::Upload;
 use crate::cors;
-use crate::head::{Arrival, Head, Service, guid};
+use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
 use crate::spelling::{Spelling, Watched};
@@ -93,7 +92,7 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
-        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new(SERVED) })
+        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new() })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -194,7 +193,7 @@ impl Edge {
             }
         };
         let version = Some(head.version);
-        let spec = SERVED[row].spec;
+        let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
         let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
@@ -226,9 +225,9 @@ impl Edge {
             Route::Served(row) => row,
             Route::NotYet(spec) => return Err(not_implemented(spec.name)),
         };
-        let spec = SERVED[row].spec;
-        let container = if identity.needs_container() { self.container(head).await? } else { None };
-        let grant = auth::authorize(&identity, spec, head, container.as_ref())?;
+        let spec = operation::served(row).spec;
+        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
+        let grant = auth::authorize(&identity, spec, head, openness.as_ref())?;
         if head.secondary && spec.writes() {
             return Err(Refusal::InsufficientAccountPermissions.into());
         }
@@ -249,28 +248,40 @@ impl Edge {
             }
             return Ok(());
         }
-        if self.accounts.get(&head.account).is_some() {
-            let properties = self.store.service_properties(&head.account()?).await?;
+        // Only the Blob service has a default to be set.
+        if head.service.properties() == Some(Of::Blob) && self.accounts.get(&head.account).is_some() {
+            let properties = self.store.service_properties(&head.account()?, Of::Blob).await?;
             let default = properties.default_service_version.as_deref().and_then(Version::parse);
             head.version = default.unwrap_or(head.version);
         }
         Ok(())
     }
 
-    async fn container(&self, head: &Head) -> Result<Option<lazuli_model::container::Container>, Failure> {
-        if head.container().is_none() || self.accounts.get(&head.account).is_none() {
+    async fn openness(&self, head: &Head) -> Result<Option<Openness>, Failure> {
+        if self.accounts.get(&head.account).is_none() {
             return Ok(None);
         }
-        match self.store.container(&head.container_at()?, ReadContainer::default()).await {
-            Ok(container) => Ok(Some(container)),
-            Err(Failure::Refused(_)) => Ok(None),
-            Err(broken) => Err(broken),
+        match head.target {
+            Target::Service => Ok(None),
+            Target::Container(_) | Target::Blob { .. } => {
+                Ok(self.store.container_for_access(&head.container_at()?).await?.map(Openness::from))
+            }
+            Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
+                Ok(self.store.queue_for_access(&head.queue_at()?).await?.map(Openness::from))
+            }
+        }
+    }
+
+    async fn cors_rules(&self, account: &AccountName, service: Service) -> Result<Vec<CorsRule>, Failure> {
+        match service.properties() {
+            Some(of) => Ok(self.store.service_properties(account, of).await?.cors),
+            None => Ok(Vec::new()),
         }
     }
 
     async fn preflight(&self, head: &Head) -> Result<Answer, Failure> {
         let rules = match self.accounts.get(&head.account) {
-            Some(account) => self.store.service_properties(account.name()).await?.cors,
+            Some(account) => self.cors_rules(account.name(), head.service).await?,
             None => Vec::new(),
         };
         let mut answer = Answer::new(StatusCode::OK);
@@ -280,9 +291,9 @@ impl Edge {
 
     /// Adds the CORS headers of an actual request. Rules are looked up only for browsers.
     async fn share(&self, origin: Option<Origin>, headers: &mut HeaderMap) {
-        let Some(Origin { account, origin, method }) = origin else { return };
-        match self.store.service_properties(&account).await {
-            Ok(properties) => cors::merge(headers, cors::actual(&properties.cors, &origin, &method)),
+        let Some(Origin { account, service, origin, method }) = origin else { return };
+        match self.cors_rules(&account, service).await {
+            Ok(rules) => cors::merge(headers, cors::actual(&rules, &origin, &method)),
             // Without its headers the browser keeps the answer from the page, which is the safe side.
             Err(failure) => tracing::error!(?failure, "the rules for other origins could not be read"),
         }
@@ -292,6 +303,7 @@ impl Edge {
 /// What a browser's request says of where it comes from.
 struct Origin {
     account: AccountName,
+    service: Service,
     origin: String,
     method: Method,
 }
@@ -300,7 +312,7 @@ impl Origin {
     fn of(head: &Head, accounts: &Accounts) -> Option<Self> {
         let origin = head.text("origin")?.to_owned();
         let account = accounts.get(&head.account)?.name().clone();
-        Some(Self { account, origin, method: head.method.clone() })
+        Some(Self { account, service: head.service, origin, method: head.method.clone() })
     }
 }
 
@@ -334,12 +346,13 @@ impl Done {
 }
 
 async fn run(row: usize, mut ask: Ask) -> Done {
-    let outcome = (SERVED[row].run)(&mut ask).await;
+    let operation = operation::served(row);
+    let outcome = (operation.run)(&mut ask).await;
     let bytes_in = ask.body.read();
     ask.body.drain();
-    let subject = match SERVED[row].spec.on {
+    let subject = match operation.spec.on {
         On::Container => Subject::Container,
-        On::Service | On::Blob => Subject::Blob,
+        On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
     };
     Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None }
 }
@@ -364,20 +377,20 @@ fn refuse(failure: &Failure, beside: HeaderMap, subject: Subject, echo: &Echo, n
 }
 
 fn route(head: &Head) -> Result<Route, Failure> {
-    let service = match head.service {
-        Service::Blob => None,
-        Service::Dfs => Some("The Data Lake API"),
-        Service::Queue => Some("The Queue service"),
-        Service::Table => Some("The Table service"),
-        Service::File => Some("The File service"),
-    };
+    match head.service {
+        Service::Blob => {}
+        Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
+        Service::Dfs => return Err(not_implemented("The Data Lake API")),
+        Service::Table => return Err(not_implemented("The Table service")),
+        Service::File => return Err(not_implemented("The File service")),
+    }
     // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
     let lake =
         head.query.get("resource").is_some() || head.query.get("action").is_some() || head.method == Method::PATCH;
-    match service.or(lake.then_some("The Data Lake API")) {
-        Some(what) => Err(not_implemented(what)),
-        None => Ok(operation::route(SERVED, NOT_YET, head)?),
+    if lake {
+        return Err(not_implemented("The Data Lake API"));
     }
+    Ok(operation::route_in(Of::Blob, head)?)
 }
 
 /// How long the client lets the operation take: what it asks for, at most the service's own 30 seconds, or 60 for a block list
@@ -455,7 +468,7 @@ impl Access {
     }
 
     fn log(self, peer: IpAddr, row: Option<usize>, answer: &Answer, micros: u64, bytes_in: u64, id: &str) {
-        let operation = row.map_or("Other", |row| SERVED[row].spec.name);
+        let operation = row.map_or("Other", |row| operation::served(row).spec.name);
         let (method, path, status) = (self.method, self.path, answer.status.as_u16());
         let bytes_out = answer.payload.length();
         tracing::debug!(target: "lazuli::access", %peer, operation, %method, path, status, micros, bytes_in, bytes_out, id);

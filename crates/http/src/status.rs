@@ -209,6 +209,15 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
         }
 
+        MessageNotFound => say(404, "MessageNotFound", "The specified message does not exist."),
+        PopReceiptMismatch => say(
+            400,
+            "PopReceiptMismatch",
+            "The specified pop receipt did not match the pop receipt for a dequeued message.",
+        ),
+        QueueAlreadyExists => say(409, "QueueAlreadyExists", "The specified queue already exists."),
+        QueueNotFound => say(404, "QueueNotFound", "The specified queue does not exist."),
+
         Crc64Mismatch { user, server } => say(
             400,
             "Crc64Mismatch",

@@ -35,6 +35,10 @@ name!(
     ContainerName
 );
 name!(
+    /// 3–63 of lower-case letters, digits and single hyphens.
+    QueueName
+);
+name!(
     /// 1–1,024 characters in at most 254 segments, no control characters.
     BlobName
 );
@@ -65,11 +69,23 @@ impl ContainerName {
         if SYSTEM_CONTAINERS.contains(&text) {
             return Ok(Self(text.to_owned()));
         }
-        check_length(text, 3, 63)?;
-        let letters =
-            |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        text.split('-').all(letters).then(|| Self(text.to_owned())).ok_or(Refusal::InvalidResourceName)
+        check_dns(text)?;
+        Ok(Self(text.to_owned()))
     }
+}
+
+impl QueueName {
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        check_dns(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// What containers and queues have in common: words of lower-case letters and digits with a hyphen between them.
+fn check_dns(text: &str) -> Result<(), Refusal> {
+    check_length(text, 3, 63)?;
+    let letters = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    if text.split('-').all(letters) { Ok(()) } else { Err(Refusal::InvalidResourceName) }
 }
 
 impl BlobName {
@@ -160,8 +176,11 @@ mod tests {
             ("$roots", InvalidResourceName),
             ("啊齄丂", InvalidResourceName),
         ] {
-            assert_eq!(ContainerName::parse(bad), Err(refusal), "{bad}");
+            assert_eq!(ContainerName::parse(bad), Err(refusal.clone()), "{bad}");
+            assert_eq!(QueueName::parse(bad), Err(refusal), "{bad}");
         }
+        assert_eq!(QueueName::parse("a-1").as_ref().map(QueueName::as_str), Ok("a-1"));
+        assert_eq!(QueueName::parse("$logs"), Err(InvalidResourceName));
     }
 
     #[test]

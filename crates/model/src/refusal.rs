@@ -54,6 +54,12 @@ pub enum Refusal {
     InvalidTag,
     UnauthorizedBlobOverwrite,
 
+    // Queues and messages
+    MessageNotFound,
+    PopReceiptMismatch,
+    QueueAlreadyExists,
+    QueueNotFound,
+
     // Content
     Crc64Mismatch {
         user: String,

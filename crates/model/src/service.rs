@@ -1,7 +1,14 @@
-//! Service properties: what an account's Blob (later Queue, Table, File) service is set to. A section that a
+//! Service properties: what an account's Blob or Queue (later Table, File) service is set to. A section that a
 //! request leaves out keeps its value, so every section is an `Option` in the change and a value in the record.
 
 use serde::{Deserialize, Serialize};
+
+/// A service with properties of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    Blob,
+    Queue,
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProperties {

@@ -4,12 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
-pub fn text(settings: &Settings, blob: SocketAddr, console: SocketAddr) -> String {
+pub fn text(settings: &Settings, blob: SocketAddr, queue: SocketAddr, console: SocketAddr) -> String {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let blob = reachable(blob);
+    let (blob, queue) = (reachable(blob), reachable(queue));
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
         lines.push(format!("  Blob      {scheme}://{blob}/{name}", name = name.as_str()));
+        lines.push(format!("  Queue     {scheme}://{queue}/{name}", name = name.as_str()));
     }
     lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
     lines.push(match &settings.place {
@@ -25,7 +26,7 @@ pub fn text(settings: &Settings, blob: SocketAddr, console: SocketAddr) -> Strin
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
         lines.push(format!(
-            "DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};BlobEndpoint={scheme}://{blob}/{name};"
+            "DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};BlobEndpoint={scheme}://{blob}/{name};QueueEndpoint={scheme}://{queue}/{name};"
         ));
     }
     lines.push(String::new());

@@ -48,7 +48,7 @@ pub struct Flags {
     #[arg(long, alias = "blobPort", value_name = "PORT", default_value_t = 10000, global = true)]
     pub blob_port: u16,
 
-    /// Queue (not served yet)
+    /// Queue
     #[arg(long, alias = "queuePort", value_name = "PORT", default_value_t = 10001, global = true)]
     pub queue_port: u16,
 

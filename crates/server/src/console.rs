@@ -21,6 +21,8 @@ use crate::metrics;
 
 const HEADER_READ: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 64;
+/// Of the services: Blob and Queue.
+const LISTENERS: usize = 2;
 
 pub struct Console {
     edge: Arc<Edge>,
@@ -87,8 +89,8 @@ impl Console {
             requests: &requests,
             data: &self.data,
             uptime_seconds: self.started.elapsed().as_secs_f64(),
-            // The listener holds one slot ready for the next connection.
-            connections: self.slots_in_all.saturating_sub(self.slots.available_permits() + 1),
+            // Each listener holds one slot ready for the next connection.
+            connections: self.slots_in_all.saturating_sub(self.slots.available_permits() + LISTENERS),
         })
     }
 }

@@ -3,16 +3,15 @@
 use std::fmt::Write;
 
 use lazuli_http::Spec;
-use lazuli_http::blob::{NOT_YET, SERVED};
-use lazuli_http::operation::On;
+use lazuli_http::operation::{CATALOGUES, On};
 
 pub fn table() -> String {
     let mut text = format!("{:<28} {:<9} {:<10} {:<24} SAS\n", "Served", "Method", "On", "Query");
-    for operation in SERVED {
+    for operation in CATALOGUES.iter().flat_map(|service| service.served) {
         line(&mut text, operation.spec);
     }
     text.push_str("\nNot served yet (501 NotImplemented)\n");
-    for spec in NOT_YET {
+    for spec in CATALOGUES.iter().flat_map(|service| service.not_yet) {
         line(&mut text, spec);
     }
     text
@@ -23,6 +22,9 @@ fn line(text: &mut String, spec: &Spec) {
         On::Service => "service",
         On::Container => "container",
         On::Blob => "blob",
+        On::Queue => "queue",
+        On::Messages => "messages",
+        On::Message => "message",
     };
     let query = [("restype", spec.restype), ("comp", spec.comp)];
     let query: Vec<String> =

@@ -3,15 +3,18 @@
 use bytes::Bytes;
 use lazuli_engine::content::Piece;
 use lazuli_engine::{Column, Key, Partition, Space};
+use lazuli_model::queue::Place;
+use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
-use crate::ContainerAt;
+use crate::{ContainerAt, QueueAt};
 
 pub const ROOT: Space = Space(0);
 
 // Columns of the root.
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
+pub const QUEUES: Column = Column(b'q');
 pub const DEAD_SPACES: Column = Column(b'x');
 
 // Columns of a container's space.
@@ -23,6 +26,11 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+
+// Columns of a queue's space. None of their letters is one of a container's, so that a key shows whose it is.
+pub const HEADS: Column = Column(b'h');
+pub const TEXTS: Column = Column(b't');
+pub const MESSAGES: Column = Column(b'v');
 
 const NUL: &[u8] = &[0];
 
@@ -40,8 +48,26 @@ pub fn containers(account: &AccountName, prefix: &[u8]) -> Key {
     Key::new(ROOT, CONTAINERS, &[account.as_str().as_bytes(), NUL, prefix])
 }
 
-pub fn properties(account: &AccountName) -> (Partition, Key) {
-    let row: Bytes = [account.as_str().as_bytes(), NUL, b"b"].concat().into();
+/// The partition of a queue's record. Two NULs keep it apart from the container of the same name.
+pub fn queue_partition(at: &QueueAt) -> Bytes {
+    [at.account.as_str().as_bytes(), NUL, b"q", NUL, at.queue.as_str().as_bytes()].concat().into()
+}
+
+pub fn queue(at: &QueueAt) -> Key {
+    queues(&at.account, at.queue.as_str().as_bytes())
+}
+
+/// The prefix of all queues of an account whose names begin with `prefix`.
+pub fn queues(account: &AccountName, prefix: &[u8]) -> Key {
+    Key::new(ROOT, QUEUES, &[account.as_str().as_bytes(), NUL, prefix])
+}
+
+pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
+    let letter: &[u8] = match of {
+        Of::Blob => b"b",
+        Of::Queue => b"q",
+    };
+    let row: Bytes = [account.as_str().as_bytes(), NUL, letter].concat().into();
     (Partition::new(ROOT, row.clone()), Key::new(ROOT, PROPERTIES, &[&row]))
 }
 
@@ -71,7 +97,16 @@ pub fn read_claim(key: &Key) -> Option<(u64, u64, Bytes)> {
     Some((number(0)?, number(8)?, row.slice(16..)))
 }
 
-/// The name that a row of any column but the claims begins with.
+/// The partition that a row of a dead space belongs to.
+pub fn owner(key: &Key) -> Bytes {
+    match key.column() {
+        HEADS | TEXTS | MESSAGES => Bytes::new(),
+        CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
+        _ => name_of(key),
+    }
+}
+
+/// The name that a row of any of a container's columns but the claims begins with.
 pub fn name_of(key: &Key) -> Bytes {
     let row = key.row();
     let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
@@ -143,6 +178,35 @@ impl BlobKeys {
     }
 }
 
+/// The keys of one queue's messages, which are one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueKeys {
+    pub space: Space,
+}
+
+impl QueueKeys {
+    pub fn new(queue: u128) -> Self {
+        Self { space: Space(queue) }
+    }
+
+    pub fn partition(&self) -> Partition {
+        Partition::new(self.space, Bytes::new())
+    }
+
+    pub fn head(&self) -> Key {
+        column(self.space, HEADS)
+    }
+
+    pub fn message(&self, place: Place) -> Key {
+        let (visible, inserted) = (place.visible.ticks().to_be_bytes(), place.inserted.ticks().to_be_bytes());
+        Key::new(self.space, MESSAGES, &[&visible, &inserted])
+    }
+
+    pub fn text(&self, inserted: Timestamp) -> Key {
+        Key::new(self.space, TEXTS, &[&inserted.ticks().to_be_bytes()])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +219,22 @@ mod tests {
             let most = Timestamp::from_ticks(u64::MAX);
             assert!(lesser.snapshot(most) < greater.snapshot(Timestamp::from_ticks(0)), "{pair:?}");
             assert!(lesser.chunk(u64::MAX, u64::MAX) < greater.chunk(0, 0), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn messages_are_in_the_order_of_their_places() {
+        let keys = QueueKeys::new(7);
+        let place = |visible: u64, inserted: u64| Place {
+            visible: Timestamp::from_ticks(visible),
+            inserted: Timestamp::from_ticks(inserted),
+        };
+        let places = [place(0, 9), place(1, 0), place(1, 256), place(256, 1), place(u64::MAX, 0)];
+        for pair in places.windows(2) {
+            assert!(pair[0] < pair[1] && keys.message(pair[0]) < keys.message(pair[1]), "{pair:?}");
+        }
+        for key in [keys.head(), keys.message(places[2]), keys.text(Timestamp::from_ticks(3))] {
+            assert_eq!(owner(&key), keys.partition().name);
         }
     }
 

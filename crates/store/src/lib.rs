@@ -13,6 +13,7 @@ mod container;
 mod keys;
 mod manifest;
 mod md5;
+mod queue;
 mod readers;
 mod records;
 mod service;
@@ -21,6 +22,7 @@ mod transact;
 
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
+pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;

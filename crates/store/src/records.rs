@@ -9,6 +9,7 @@ use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
 use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
+use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
@@ -65,7 +66,21 @@ macro_rules! first_version {
     )*};
 }
 
-first_version!(Blob, Container, ServiceProperties, DeadSpace, Pending, Block, Chunk, Count, Claim, Dead);
+first_version!(
+    Blob,
+    Container,
+    ServiceProperties,
+    DeadSpace,
+    Pending,
+    Block,
+    Chunk,
+    Count,
+    Claim,
+    Dead,
+    Queue,
+    Head,
+    Stored
+);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -116,6 +131,28 @@ pub fn decode_container_id(bytes: &[u8]) -> Result<u128, Fault> {
 fn corrupt<T: Record>(bytes: &[u8]) -> Fault {
     let version = bytes.first().map_or("none".to_owned(), u8::to_string);
     Fault::Corrupt(format!("a {} of {} bytes with version {version} cannot be decoded", T::NAME, bytes.len()))
+}
+
+/// What a queue knows of its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// No message stands before this place.
+    pub first: QueuePlace,
+    pub count: u64,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        let start = Timestamp::from_ticks(0);
+        Self { first: QueuePlace { visible: start, inserted: start }, count: 0 }
+    }
+}
+
+/// A message in its place. A short text is in the tail of this value, a long one in a row of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    pub message: Message,
+    pub inline: bool,
 }
 
 /// [`Piece`] with an encoding.

@@ -5,7 +5,7 @@ mod world;
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::*;
 use lazuli_model::lease::{Action, Length};
-use lazuli_model::service::{Retention, ServiceProperties, ServicePropertiesChange};
+use lazuli_model::service::{Of, Retention, ServiceProperties, ServicePropertiesChange};
 use lazuli_model::{AccountName, Conditions, LeaseId, Metadata, Refusal};
 use lazuli_store::Failure;
 use world::*;
@@ -83,18 +83,19 @@ async fn late_writes_are_seen_by_nobody() {
 async fn service_properties_keep_what_a_change_leaves_out() {
     let world = World::plain();
     let account = AccountName::parse("account").unwrap();
-    assert_eq!(world.store.service_properties(&account).await, Ok(ServiceProperties::default()));
+    assert_eq!(world.store.service_properties(&account, Of::Blob).await, Ok(ServiceProperties::default()));
     let retention = Retention { days: Some(3), allow_permanent_delete: None };
     let change = ServicePropertiesChange { delete_retention: Some(retention.clone()), ..Default::default() };
-    world.store.set_service_properties(&account, change).await.unwrap();
+    world.store.set_service_properties(&account, Of::Blob, change).await.unwrap();
     let change = ServicePropertiesChange { default_service_version: Some("2021-12-02".into()), ..Default::default() };
-    world.store.set_service_properties(&account, change).await.unwrap();
+    world.store.set_service_properties(&account, Of::Blob, change).await.unwrap();
     let want = ServiceProperties {
         delete_retention: retention,
         default_service_version: Some("2021-12-02".into()),
         ..ServiceProperties::default()
     };
-    assert_eq!(world.store.service_properties(&account).await, Ok(want));
+    assert_eq!(world.store.service_properties(&account, Of::Blob).await, Ok(want));
+    assert_eq!(world.store.service_properties(&account, Of::Queue).await, Ok(ServiceProperties::default()));
     let other = AccountName::parse("other").unwrap();
-    assert_eq!(world.store.service_properties(&other).await, Ok(ServiceProperties::default()));
+    assert_eq!(world.store.service_properties(&other, Of::Blob).await, Ok(ServiceProperties::default()));
 }

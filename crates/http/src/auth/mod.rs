@@ -1,5 +1,5 @@
 //! Who is asking, and whether they may. [`identify`] needs nothing but the request and the account's keys;
-//! [`authorize`] may also need the container's record, for stored policies and public access.
+//! [`authorize`] may also need the record of the container or queue, for stored policies and public access.
 //!
 //! Every comparison of a signature is in constant time, and nothing here prints a key.
 
@@ -8,8 +8,9 @@ mod sas;
 mod service_sas;
 mod shared_key;
 
-use lazuli_model::access::PublicAccess;
+use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
+use lazuli_model::queue::Queue;
 use lazuli_model::{Refusal, Version};
 
 pub use sas::{AccountSas, Letters};
@@ -39,6 +40,25 @@ pub struct Grant {
     pub letters: Letters,
     /// Response headers that the SAS sets (`rscc` and its kin).
     pub overrides: Overrides,
+}
+
+/// What a container or a queue says of who may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    pub public: PublicAccess,
+    pub policies: Vec<StoredPolicy>,
+}
+
+impl From<Container> for Access {
+    fn from(container: Container) -> Self {
+        Self { public: container.public, policies: container.policies }
+    }
+}
+
+impl From<Queue> for Access {
+    fn from(queue: Queue) -> Self {
+        Self { public: PublicAccess::Off, policies: queue.policies }
+    }
 }
 
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
@@ -73,8 +93,8 @@ fn is_account_sas(head: &Head) -> bool {
 }
 
 impl Identity {
-    /// Whether judging needs the container's record.
-    pub fn needs_container(&self) -> bool {
+    /// Whether judging needs the record of the container or queue.
+    pub fn needs_record(&self) -> bool {
         match self {
             Identity::Owner | Identity::AccountSas(_) => false,
             Identity::ServiceSas(sas) => sas.policy.is_some(),
@@ -93,21 +113,16 @@ impl Identity {
     }
 }
 
-/// Whether they may do what `spec` does. `container` is asked for only if [`Identity::needs_container`]; `None` then
-/// means that there is no such container.
-pub fn authorize(
-    identity: &Identity,
-    spec: &Spec,
-    head: &Head,
-    container: Option<&Container>,
-) -> Result<Grant, Refusal> {
+/// Whether they may do what `spec` does. `access` is asked for only if [`Identity::needs_record`]; `None` then
+/// means that there is no such container or queue.
+pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
         Identity::Owner => {
             Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default() })
         }
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
-        Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, container),
-        Identity::Anonymous => anonymously(spec, head, container),
+        Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
+        Identity::Anonymous => anonymously(spec, head, access),
     }
 }
 
@@ -129,8 +144,8 @@ fn by_account_sas(sas: &AccountSas, spec: &Spec, head: &Head) -> Result<Grant, R
     Ok(granted(sas.letters, Overrides::default()))
 }
 
-fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, container: Option<&Container>) -> Result<Grant, Refusal> {
-    let letters = sas.in_force(container, head.now)?;
+fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
+    let letters = sas.in_force(access, head.now)?;
     if spec.needs.is_empty() {
         return Err(Refusal::AuthorizationFailure);
     }
@@ -150,8 +165,8 @@ fn granted(letters: Letters, overrides: Overrides) -> Grant {
     Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides }
 }
 
-fn anonymously(spec: &Spec, head: &Head, container: Option<&Container>) -> Result<Grant, Refusal> {
-    let open = match (spec.anonymous, container.map(|container| container.public)) {
+fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
+    let open = match (spec.anonymous, access.map(|access| access.public)) {
         (Anonymous::Blob, Some(PublicAccess::Blob | PublicAccess::Container)) => true,
         (Anonymous::Container, Some(PublicAccess::Container)) => true,
         (Anonymous::Blob, Some(PublicAccess::Off) | None) => false,
@@ -182,7 +197,7 @@ pub enum Signed {
     Version,
     Container,
     Directory,
-    /// Queue, table, share or file: services that come later.
+    /// Queue; later table, share or file.
     Other,
 }
 
@@ -191,6 +206,11 @@ impl Signed {
         match (self, on) {
             (_, On::Service) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
+            (Signed::Other, On::Queue | On::Messages | On::Message) => true,
+            (
+                Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
+                On::Queue | On::Messages | On::Message,
+            ) => false,
             (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Blob) => true,
             (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Container) => false,
         }

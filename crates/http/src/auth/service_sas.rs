@@ -1,11 +1,10 @@
-//! Service SAS: signed for one container or blob (later queue, table, share or file). The string that is signed
+//! Service SAS: signed for one container, blob or queue (later table, share or file). The string that is signed
 //! has grown with the versions; `sv` says which form it has. "Create a service SAS" is the source.
 
-use lazuli_model::container::Container;
 use lazuli_model::{Refusal, Timestamp, Version};
 
 use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch, unbroken};
-use super::{Signed, failed};
+use super::{Access, Signed, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Target};
 
@@ -74,12 +73,12 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Service
 
 impl ServiceSas {
     /// The letters it carries at `now`, with what the policy adds. A policy that is gone takes its SAS with it.
-    pub fn in_force(&self, container: Option<&Container>, now: Timestamp) -> Result<Letters, Refusal> {
+    pub fn in_force(&self, access: Option<&Access>, now: Timestamp) -> Result<Letters, Refusal> {
         let Some(id) = &self.policy else {
             self.times.check(self.times.expiry, now)?;
             return self.letters.ok_or_else(|| failed("sp is mandatory. Cannot be empty"));
         };
-        let policy = container.and_then(|container| container.policies.iter().find(|policy| policy.id == *id));
+        let policy = access.and_then(|access| access.policies.iter().find(|policy| policy.id == *id));
         let policy = policy.ok_or_else(|| failed("Specified signed identifier is not found"))?;
         let both = (policy.start.is_some() && self.times.start.is_some())
             || (policy.expiry.is_some() && self.times.expiry.is_some())
@@ -139,11 +138,15 @@ fn canonical(head: &Head, version: Version, resource: Signed) -> Result<String, 
         (Signed::Directory, Target::Blob { container, blob }) => format!("{container}/{}", directory(head, blob)?),
         (Signed::Other, _) if head.service == Service::Table => field(head, "tn").to_ascii_lowercase(),
         (Signed::Other, Target::Container(name)) => name.clone(),
-        (Signed::Other, Target::Blob { container, .. }) if head.service == Service::Queue => container.clone(),
+        (Signed::Other, Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. }) => {
+            queue.clone()
+        }
         (Signed::Other, Target::Blob { container, .. }) if field(head, "sr") == "s" => container.clone(),
         (Signed::Other, Target::Blob { container, blob }) => format!("{container}/{blob}"),
         (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
-        | (_, Target::Service) => return Err(outside()),
+        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. }) => {
+            return Err(outside());
+        }
     };
     // A blob's name may end with a slash; a directory's is signed without.
     let path = if resource == Signed::Directory { path.trim_end_matches('/') } else { &path };

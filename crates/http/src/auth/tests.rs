@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use lazuli_model::access::StoredPolicy;
-use lazuli_model::{AccountName, ETag, Lease, Metadata, Timestamp};
+use lazuli_model::{AccountName, Timestamp};
 
 use super::*;
 use crate::head::Arrival;

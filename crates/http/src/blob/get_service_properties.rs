@@ -1,6 +1,7 @@
 //! Get Blob Service Properties.
 
 use http::StatusCode;
+use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -19,6 +20,6 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let properties = ask.store.service_properties(&ask.head.account()?).await?;
+    let properties = ask.store.service_properties(&ask.head.account()?, Of::Blob).await?;
     Ok(Answer::new(StatusCode::OK).xml(xml::service_properties(&properties)))
 }

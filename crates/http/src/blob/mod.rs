@@ -30,21 +30,15 @@ pub mod set_service_properties;
 pub mod snapshot_blob;
 
 mod content;
-mod headers;
+pub(crate) mod headers;
 mod lease;
-mod page;
+pub(crate) mod page;
 
 use crate::operation::When::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
-use crate::operation::{On, Operation, Spec};
-
-macro_rules! served {
-    ($($file:ident :: $spec:ident),* $(,)?) => {
-        &[$(Operation { spec: &$file::$spec, run: |ask| Box::pin($file::run(ask)) }),*]
-    };
-}
+use crate::operation::{On, Operation, Spec, served_table};
 
 /// Every operation that is served, the busiest first.
-pub static SERVED: &[Operation] = served![
+pub static SERVED: &[Operation] = served_table![
     get_blob::SPEC,
     get_blob_properties::SPEC,
     put_blob::SPEC,

@@ -1,6 +1,7 @@
 //! Set Blob Service Properties. A section that is left out keeps its value.
 
 use http::StatusCode;
+use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -24,6 +25,6 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let change = xml::read_service_properties(&document)?;
-    ask.store.set_service_properties(&ask.head.account()?, change).await?;
+    ask.store.set_service_properties(&ask.head.account()?, Of::Blob, change).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
 }

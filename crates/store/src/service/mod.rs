@@ -1,4 +1,4 @@
-//! Operations on an account's Blob service.
+//! Operations on an account's services.
 
 mod list_containers;
 mod properties;

@@ -1,12 +1,14 @@
-//! A round over every container: for garbage that nobody hinted at, and for blocks that were never committed.
+//! A round over every container and queue: for garbage that nobody hinted at, for blocks that were never committed, and
+//! for messages that expired and that nobody came to get.
 
 use lazuli_engine::{Key, Space};
 use lazuli_model::Timestamp;
+use lazuli_model::queue::{Place, Queue};
 
 use super::Progress;
 use crate::claims::Trash;
-use crate::keys::{self, BlobKeys};
-use crate::records::{Garbage, Kept, Pending, decode, decode_container_id};
+use crate::keys::{self, BlobKeys, QueueKeys};
+use crate::records::{Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
 use crate::{Failure, Store};
 
@@ -33,6 +35,14 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// Queues from here on.
+    Queues(Key),
+    /// The messages of a queue; then queues from `next` on.
+    Messages {
+        space: Space,
+        from: Key,
+        next: Key,
+    },
     DeadSpaces(Key),
 }
 
@@ -50,6 +60,8 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Queues(from) => Some(self.next_queue(from).await?),
+            Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
         };
         Ok(true)
@@ -64,7 +76,7 @@ impl Store {
         let end = keys::column(keys::ROOT, keys::CONTAINERS).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
         let Some((key, bytes)) = rows.first() else {
-            return Ok(Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)));
+            return Ok(Round::Queues(keys::column(keys::ROOT, keys::QUEUES)));
         };
         let space = Space(decode_container_id(bytes)?);
         Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
@@ -111,6 +123,33 @@ impl Store {
             .await?;
         self.hint(trash, hinted);
         Ok(())
+    }
+
+    async fn next_queue(&self, from: Key) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::QUEUES).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let Some((key, bytes)) = rows.first() else {
+            return Ok(Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)));
+        };
+        let space = Space(decode::<Queue>(bytes)?.id);
+        Ok(Round::Messages { space, from: keys::column(space, keys::MESSAGES), next: key.successor() })
+    }
+
+    async fn visit_messages(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let end = keys::column(space, keys::MESSAGES).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let mut expired: Vec<Place> = Vec::new();
+        for (_, bytes) in &rows {
+            let (stored, _) = decode_with_tail::<Stored>(bytes)?;
+            expired.extend(stored.message.has_expired(now).then_some(stored.message.place));
+        }
+        if !expired.is_empty() {
+            self.drop_expired(QueueKeys { space }, expired).await?;
+        }
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::Messages { space, from: last.successor(), next },
+            Some(_) | None => Round::Queues(next),
+        })
     }
 
     async fn visit_dead_spaces(&self, from: Key) -> Result<Option<Round>, Failure> {

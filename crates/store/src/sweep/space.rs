@@ -1,4 +1,4 @@
-//! Emptying the space of a deleted container, row by row, each in a transaction of the partition that owns it.
+//! Emptying the space of a deleted container or queue, or of a queue that was cleared, row by row, each in a transaction of the partition that owns it.
 //!
 //! Nothing here is reachable, so rows go without a look at what they say; only the claims matter, since they tell what pieces
 //! the space held. They go last, and become `Pieces` rows, which are collected like all others.
@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 11] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
@@ -31,6 +31,9 @@ const COLUMNS: [Column; 8] = [
     keys::SHARED,
     keys::GARBAGE,
     keys::CLAIMS,
+    keys::MESSAGES,
+    keys::TEXTS,
+    keys::HEADS,
 ];
 
 /// How far the emptying has come.
@@ -83,8 +86,7 @@ impl Store {
     async fn remove(&self, space: Space, column: Column, rows: impl Iterator<Item = Key>) -> Result<(), Failure> {
         let mut partitions: BTreeMap<_, Vec<Key>> = BTreeMap::new();
         for key in rows {
-            let name = if column == keys::CLAIMS { keys::read_claim(&key).map(|claim| claim.2) } else { None };
-            partitions.entry(name.unwrap_or_else(|| keys::name_of(&key))).or_default().push(key);
+            partitions.entry(keys::owner(&key)).or_default().push(key);
         }
         let under_way: Vec<_> = partitions
             .into_iter()

@@ -2,16 +2,8 @@
 
 use super::*;
 
-fn container(public: PublicAccess, policies: Vec<StoredPolicy>) -> Container {
-    Container {
-        id: 1,
-        etag: ETag::of(time(NOW)),
-        modified: time(NOW),
-        metadata: Metadata::default(),
-        public,
-        policies,
-        lease: Lease::Available,
-    }
+fn container(public: PublicAccess, policies: Vec<StoredPolicy>) -> Access {
+    Access { public, policies }
 }
 
 pub const READ: Spec = Spec {
@@ -75,7 +67,7 @@ fn stored_policies() {
     for (fields, policy, expected) in table {
         let head = head("GET", &blob_sas(fields), &[]);
         let identity = identify(&head, &accounts()).expect("a good signature");
-        assert!(identity.needs_container());
+        assert!(identity.needs_record());
         let container = container(PublicAccess::Off, policy.into_iter().collect());
         match (authorize(&identity, &READ, &head, Some(&container)), expected) {
             (Ok(_), Ok(())) => {}
@@ -118,7 +110,7 @@ fn letters_and_resources() {
     for (url, spec, expected) in table {
         let head = head("PUT", &url, &[]);
         let identity = identify(&head, &accounts()).expect("a good signature");
-        assert!(!identity.needs_container());
+        assert!(!identity.needs_record());
         let granted = authorize(&identity, spec, &head, None).map(|grant| grant.may_overwrite);
         assert_eq!(granted, expected, "{} {url}", spec.name);
     }
@@ -159,7 +151,7 @@ fn anonymous_requests() {
     for (spec, public, version, expected) in table {
         let head = head("GET", &format!("{PLACE}/c/b"), &[("x-ms-version", version)]);
         let identity = identify(&head, &accounts()).expect("nobody");
-        assert!(identity == Identity::Anonymous && identity.needs_container());
+        assert!(identity == Identity::Anonymous && identity.needs_record());
         let container = public.map(|public| container(public, vec![]));
         let granted = authorize(&identity, spec, &head, container.as_ref()).map(|grant| assert!(!grant.owner));
         assert_eq!(granted, expected, "{} {public:?} {version}", spec.name);

@@ -87,10 +87,7 @@ pub fn service_stats(last_sync: Timestamp) -> Vec<u8> {
 pub fn service_properties(properties: &ServiceProperties) -> Vec<u8> {
     let mut out = document(2048);
     out.push_str("<StorageServiceProperties>");
-    logging(&mut out, &properties.logging);
-    metrics(&mut out, "HourMetrics", &properties.hour_metrics);
-    metrics(&mut out, "MinuteMetrics", &properties.minute_metrics);
-    cors(&mut out, &properties.cors);
+    analytics_and_cors(&mut out, properties);
     out.push_str("<DeleteRetentionPolicy>");
     retention(&mut out, &properties.delete_retention);
     flag(&mut out, "AllowPermanentDelete", properties.delete_retention.allow_permanent_delete.unwrap_or(false));
@@ -99,6 +96,14 @@ pub fn service_properties(properties: &ServiceProperties) -> Vec<u8> {
     optional(&mut out, "DefaultServiceVersion", properties.default_service_version.as_deref());
     out.push_str("</StorageServiceProperties>");
     out.into_bytes()
+}
+
+/// The sections that every service has.
+pub fn analytics_and_cors(out: &mut String, properties: &ServiceProperties) {
+    logging(out, &properties.logging);
+    metrics(out, "HourMetrics", &properties.hour_metrics);
+    metrics(out, "MinuteMetrics", &properties.minute_metrics);
+    cors(out, &properties.cors);
 }
 
 fn flag(out: &mut String, name: &str, value: bool) {

@@ -71,7 +71,7 @@ pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u
     out.into_bytes()
 }
 
-fn surround(out: &mut String, name: &str, empty: bool, inside: impl FnOnce(&mut String)) {
+pub fn surround(out: &mut String, name: &str, empty: bool, inside: impl FnOnce(&mut String)) {
     if empty {
         return element(out, name, "");
     }
@@ -114,7 +114,7 @@ fn lease(out: &mut String, shown: Shown) {
     optional(out, "LeaseDuration", shown.duration);
 }
 
-fn metadata(out: &mut String, metadata: &Metadata) {
+pub fn metadata(out: &mut String, metadata: &Metadata) {
     surround(out, "Metadata", metadata.is_empty(), |out| {
         for (name, value) in metadata.iter() {
             element(out, name, value);

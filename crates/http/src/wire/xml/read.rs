@@ -56,6 +56,20 @@ impl<'a> Document<'a> {
     }
 }
 
+impl Document<'_> {
+    /// InvalidXmlDocument about a document that ends where .NET's reader wants an element, in that reader's words.
+    pub fn refuse_empty(&self) -> Refusal {
+        match refuse(self.source, self.source.trim_end().len(), UNREADABLE) {
+            Refusal::InvalidXmlDocument { line, position, .. } => {
+                let reason =
+                    format!("{UNREADABLE}: 'None' is an invalid XmlNodeType. Line {line}, position {position}.");
+                Refusal::InvalidXmlDocument { line, position, reason: reason.into() }
+            }
+            other => other,
+        }
+    }
+}
+
 impl<'a> Node<'a> {
     pub fn child(&self, name: &str) -> Option<&Node<'a>> {
         self.children.iter().find(|child| child.name == name)

@@ -1,0 +1,25 @@
+//! Delete Message.
+
+use http::StatusCode;
+use lazuli_model::queue::{DeleteMessage, asked};
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "DeleteMessage",
+    methods: &["DELETE"],
+    on: On::Message,
+    needs: "p",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "p" }),
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let receipt = asked::receipt(ask.head.query.get("popreceipt"))?;
+    let delete = DeleteMessage { id: ask.head.message_id()?, receipt };
+    ask.store.delete_message(&ask.head.queue_at()?, delete).await?;
+    Ok(Answer::new(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,38 @@
+//! Get Messages.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::queue::{GetMessages, asked};
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, On, Spec, When};
+use crate::queue::fresh;
+use crate::serve::Ask;
+use crate::wire::xml;
+
+/// A read in name only: it hides what it hands out.
+pub const SPEC: Spec = Spec {
+    name: "GetMessages",
+    methods: &["GET"],
+    on: On::Messages,
+    when: &[When::QueryIsNot("peekonly", "true")],
+    needs: "p",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "p" }),
+    changes: true,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let get = parse(&ask.head)?;
+    let deliveries = ask.store.get_messages(&ask.head.queue_at()?, get).await?;
+    Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::got_messages(&deliveries)))
+}
+
+fn parse(head: &Head) -> Result<GetMessages, Refusal> {
+    Ok(GetMessages {
+        most: asked::most(head.query.get("numofmessages"))?,
+        hidden_seconds: asked::hidden_by_get(head.query.get("visibilitytimeout"))?,
+    })
+}

@@ -1,0 +1,40 @@
+//! Put Message.
+
+use http::StatusCode;
+use lazuli_model::queue::{PutMessage, asked};
+use lazuli_model::{Refusal, Version};
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::queue::DOCUMENT_MAX;
+use crate::serve::Ask;
+use crate::wire::xml;
+
+/// Since then the answer says what became of the message.
+const TELLS: Version = Version::new(2016, 5, 31);
+
+pub const SPEC: Spec = Spec {
+    name: "PutMessage",
+    methods: &["POST"],
+    on: On::Messages,
+    needs: "a",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "a" }),
+    body: Body::Document { most: DOCUMENT_MAX },
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let document = ask.body.document(DOCUMENT_MAX).await?;
+    let put = parse(&ask.head, &document, (ask.ids)())?;
+    let message = ask.store.put_message(&ask.head.queue_at()?, put).await?;
+    let answer = Answer::new(StatusCode::CREATED);
+    Ok(if ask.head.version < TELLS { answer } else { answer.xml(xml::put_message(&message)) })
+}
+
+fn parse(head: &Head, document: &[u8], id: u128) -> Result<PutMessage, Refusal> {
+    let (hidden, lives) = (head.query.get("visibilitytimeout"), head.query.get("messagettl"));
+    let (hidden_seconds, lives_seconds) = asked::put(hidden, lives, head.version)?;
+    Ok(PutMessage { id, text: asked::text(&xml::read_message(document)?)?, hidden_seconds, lives_seconds })
+}

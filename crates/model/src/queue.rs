@@ -1,0 +1,278 @@
+//! Queues and messages: their records, and what each operation makes of them.
+//!
+//! A message has a place in the queue: the time from which it can be seen, then the time at which it was put. Whoever
+//! gets or updates it moves it to another place, and the receipt that is handed out names that place; so a receipt is
+//! good for as long as nobody else moved the message, and no longer ("Get Messages", "Update Message").
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::access::StoredPolicy;
+use crate::{Metadata, Refusal, Timestamp, Version};
+
+/// Bytes of a message's text, in UTF-8.
+pub const TEXT_MAX: usize = 64 << 10;
+/// Messages of one Get or Peek.
+pub const BATCH_MAX: u32 = 32;
+/// A week: the longest that a message can be kept from view, and how long it lives when nobody says.
+pub const WEEK_SECONDS: u32 = 7 * 24 * 60 * 60;
+/// How long a message that was handed out is kept from others when nobody says.
+pub const VISIBILITY_SECONDS: u32 = 30;
+/// Since then a message may live longer than a week, and forever.
+const LIVES_LONGER: Version = Version::new(2017, 7, 29);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// The space of its messages. Clearing the queue gives it another, as creating it anew does.
+    pub id: u128,
+    pub metadata: Metadata,
+    pub policies: Vec<StoredPolicy>,
+}
+
+/// Where a message stands. Ordered: what can be seen first comes first, and of those what was put first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    pub visible: Timestamp,
+    pub inserted: Timestamp,
+}
+
+/// A message without its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub id: u128,
+    pub place: Place,
+    /// `None`: never.
+    pub expires: Option<Timestamp>,
+    pub dequeued: u32,
+    /// Raised by every move, so that no two receipts of a message are equal.
+    pub version: u32,
+}
+
+/// What a holder shows to delete or update a message. Printed in Base64, 20 bytes, as long as Azure's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    pub place: Place,
+    pub version: u32,
+}
+
+impl Receipt {
+    /// Reads the parameter `popreceipt`. A `+` that the client forgot to encode has been read as a blank.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let refuse = || invalid("popreceipt", text, "Invalid pop receipt format.");
+        let bytes = STANDARD.decode(text.replace(' ', "+")).map_err(|_| refuse())?;
+        let bytes: [u8; 20] = bytes.try_into().map_err(|_| refuse())?;
+        let ticks = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let version = u32::from_be_bytes(bytes[16..].try_into().expect("four bytes"));
+        let [visible, inserted] = [ticks(0), ticks(8)].map(Timestamp::from_ticks);
+        Ok(Self { place: Place { visible, inserted }, version })
+    }
+}
+
+impl std::fmt::Display for Receipt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut bytes = [0; 20];
+        bytes[..8].copy_from_slice(&self.place.visible.ticks().to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.place.inserted.ticks().to_be_bytes());
+        bytes[16..].copy_from_slice(&self.version.to_be_bytes());
+        f.write_str(&STANDARD.encode(bytes))
+    }
+}
+
+impl Message {
+    pub fn receipt(&self) -> Receipt {
+        Receipt { place: self.place, version: self.version }
+    }
+
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// The same message, out of sight until `visible`. Every move has a new place and a new version.
+    fn moved(&self, visible: Timestamp) -> Message {
+        let place = Place { visible, ..self.place };
+        Message { place, version: self.version.wrapping_add(1), ..self.clone() }
+    }
+
+    /// Handed to somebody at `now`. It may stay hidden beyond its expiry.
+    pub fn taken(&self, hidden_seconds: u32, now: Timestamp) -> Message {
+        Message { dequeued: self.dequeued.saturating_add(1), ..self.moved(now.plus_seconds(hidden_seconds.into())) }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateQueue {
+    pub id: u128,
+    pub metadata: Metadata,
+}
+
+/// What Create Queue came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    New(Queue),
+    /// It was there already, with the same metadata.
+    Same,
+}
+
+impl CreateQueue {
+    pub fn decide(&self, current: Option<&Queue>) -> Result<Created, Refusal> {
+        match current {
+            None => Ok(Created::New(Queue { id: self.id, metadata: self.metadata.clone(), policies: Vec::new() })),
+            Some(queue) if same(&queue.metadata, &self.metadata) => Ok(Created::Same),
+            Some(_) => Err(Refusal::QueueAlreadyExists),
+        }
+    }
+}
+
+/// Headers come in any order, and their names in any case.
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    one.len() == other.len() && one.iter().all(|(name, value)| other.get(name) == Some(value))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutMessage {
+    pub id: u128,
+    pub text: String,
+    pub hidden_seconds: u32,
+    /// `None`: forever.
+    pub lives_seconds: Option<u32>,
+}
+
+impl PutMessage {
+    pub fn decide(&self, now: Timestamp) -> Message {
+        let visible = now.plus_seconds(self.hidden_seconds.into());
+        let expires = self.lives_seconds.map(|seconds| now.plus_seconds(seconds.into()));
+        Message { id: self.id, place: Place { visible, inserted: now }, expires, dequeued: 0, version: 0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GetMessages {
+    pub most: u32,
+    pub hidden_seconds: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateMessage {
+    pub id: u128,
+    pub receipt: Receipt,
+    pub hidden_seconds: u32,
+    /// `None`: the text stays.
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeleteMessage {
+    pub id: u128,
+    pub receipt: Receipt,
+}
+
+/// The message that `receipt` is for, given what stands at its place. A stale receipt is a message that is not found, as
+/// the service was seen to answer; one that belongs to another message does not match.
+fn held(current: Option<&Message>, id: u128, receipt: Receipt, now: Timestamp) -> Result<&Message, Refusal> {
+    match current {
+        Some(message) if message.id != id => Err(Refusal::PopReceiptMismatch),
+        Some(message) if message.version == receipt.version && !message.has_expired(now) => Ok(message),
+        Some(_) | None => Err(Refusal::MessageNotFound),
+    }
+}
+
+impl UpdateMessage {
+    pub fn decide(&self, current: Option<&Message>, now: Timestamp) -> Result<Message, Refusal> {
+        let message = held(current, self.id, self.receipt, now)?;
+        let visible = now.plus_seconds(self.hidden_seconds.into());
+        match message.expires {
+            Some(expires) if visible > expires => Err(Refusal::OutOfRangeQueryParameterValue {
+                name: "visibilitytimeout".into(),
+                value: self.hidden_seconds.to_string(),
+                least: "0".into(),
+                most: (now.seconds_until(expires) - 1).to_string(),
+            }),
+            Some(_) | None => Ok(message.moved(visible)),
+        }
+    }
+}
+
+impl DeleteMessage {
+    pub fn decide(&self, current: Option<&Message>, now: Timestamp) -> Result<(), Refusal> {
+        held(current, self.id, self.receipt, now).map(|_| ())
+    }
+}
+
+/// What may be asked for, read from parameters as they were sent.
+pub mod asked {
+    use super::*;
+
+    /// `numofmessages`.
+    pub fn most(text: Option<&str>) -> Result<u32, Refusal> {
+        text.map_or(Ok(1), |text| within("numofmessages", text, 1, BATCH_MAX))
+    }
+
+    /// `visibilitytimeout` of Get Messages.
+    pub fn hidden_by_get(text: Option<&str>) -> Result<u32, Refusal> {
+        text.map_or(Ok(VISIBILITY_SECONDS), |text| within("visibilitytimeout", text, 1, WEEK_SECONDS))
+    }
+
+    /// `visibilitytimeout` of Update Message, which must be there.
+    pub fn hidden_by_update(text: Option<&str>) -> Result<u32, Refusal> {
+        let missing = || Refusal::MissingRequiredQueryParameter { name: "visibilitytimeout".into() };
+        within("visibilitytimeout", text.ok_or_else(missing)?, 0, WEEK_SECONDS)
+    }
+
+    /// `visibilitytimeout` and `messagettl` of Put Message: seconds hidden, and seconds of life.
+    pub fn put(hidden: Option<&str>, lives: Option<&str>, version: Version) -> Result<(u32, Option<u32>), Refusal> {
+        let seconds = hidden.map_or(Ok(0), |text| within("visibilitytimeout", text, 0, WEEK_SECONDS))?;
+        let life = match lives {
+            None => Some(WEEK_SECONDS),
+            Some(text) if version < LIVES_LONGER => Some(within("messagettl", text, 1, WEEK_SECONDS)?),
+            Some("-1") => None,
+            Some(text) => {
+                Some(text.parse::<u32>().ok().filter(|life| (1..=i32::MAX as u32).contains(life)).ok_or_else(|| {
+                    invalid(
+                        "messagettl",
+                        text,
+                        "Value must be greater than or equal to 1, or -1 to indicate an infinite TTL.",
+                    )
+                })?)
+            }
+        };
+        if life.is_some_and(|life| seconds >= life) {
+            let text = hidden.unwrap_or_default();
+            return Err(invalid("visibilitytimeout", text, "messagettl must be greater than visibilitytimeout."));
+        }
+        Ok((seconds, life))
+    }
+
+    /// A message's text, measured as it would be stored. Observed: the service calls the body too large, and not the message.
+    pub fn text(text: &str) -> Result<String, Refusal> {
+        if text.len() > TEXT_MAX {
+            return Err(Refusal::RequestBodyTooLarge { limit: TEXT_MAX as u64 });
+        }
+        Ok(text.to_owned())
+    }
+
+    /// `popreceipt`, which must be there.
+    pub fn receipt(text: Option<&str>) -> Result<Receipt, Refusal> {
+        Receipt::parse(text.ok_or(Refusal::MissingRequiredQueryParameter { name: "popreceipt".into() })?)
+    }
+
+    fn within(name: &'static str, text: &str, least: u32, most: u32) -> Result<u32, Refusal> {
+        let number: i64 = text.parse().map_err(|_| invalid(name, text, ""))?;
+        match u32::try_from(number) {
+            Ok(number) if (least..=most).contains(&number) => Ok(number),
+            Ok(_) | Err(_) => Err(Refusal::OutOfRangeQueryParameterValue {
+                name: name.into(),
+                value: text.to_owned(),
+                least: least.to_string(),
+                most: most.to_string(),
+            }),
+        }
+    }
+}
+
+fn invalid(name: &'static str, value: &str, reason: &'static str) -> Refusal {
+    Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! Get Queue Metadata and ACL; and the record for whoever judges access.
+
+use lazuli_model::Refusal;
+use lazuli_model::queue::Queue;
+
+use super::{QueueAt, head, stored};
+use crate::keys::QueueKeys;
+use crate::{Failure, Store};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundQueue {
+    pub queue: Queue,
+    /// Messages, whether they can be seen or not; those that expired count until they are collected.
+    pub count: u64,
+}
+
+impl Store {
+    pub async fn queue(&self, at: &QueueAt) -> Result<FoundQueue, Failure> {
+        self.look(|txn| {
+            let queue = stored(txn, at)?.ok_or(Refusal::QueueNotFound)?;
+            let count = head(txn, &QueueKeys::new(queue.id))?.count;
+            Ok(FoundQueue { queue, count })
+        })
+        .await
+    }
+
+    /// For judging who may: the stored policies.
+    pub async fn queue_for_access(&self, at: &QueueAt) -> Result<Option<Queue>, Failure> {
+        self.look(|txn| stored(txn, at)).await
+    }
+}

@@ -1,0 +1,39 @@
+//! Peek Messages: what can be seen, without touching it.
+
+use lazuli_model::Refusal;
+
+use super::{Delivery, QueueAt, head, stored, text, visible};
+use crate::keys::QueueKeys;
+use crate::transact::now;
+use crate::{Failure, Store};
+
+/// Rows that are looked at together, once some turned out to have expired.
+const BATCH: usize = 256;
+
+impl Store {
+    pub async fn peek_messages(&self, at: &QueueAt, most: u32) -> Result<Vec<Delivery>, Failure> {
+        self.look(|txn| {
+            let keys = QueueKeys::new(stored(txn, at)?.ok_or(Refusal::QueueNotFound)?.id);
+            let now = now(txn);
+            let mut from = head(txn, &keys)?.first;
+            let mut limit = most as usize;
+            let mut seen = Vec::new();
+            loop {
+                let rows = visible(txn, &keys, from, now, limit)?;
+                let ended = rows.len() < limit;
+                for (stored, tail) in rows {
+                    from = super::get_messages::next(stored.message.place);
+                    if seen.len() < most as usize && !stored.message.has_expired(now) {
+                        let text = text(txn, &keys, &stored, tail)?;
+                        seen.push(Delivery { message: stored.message, text });
+                    }
+                }
+                if ended || seen.len() == most as usize {
+                    return Ok(seen);
+                }
+                limit = BATCH;
+            }
+        })
+        .await
+    }
+}
