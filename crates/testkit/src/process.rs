@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -44,10 +45,13 @@ impl Server {
         self.child.id()
     }
 
-    /// As the kernel would on a bad day.
+    /// As the kernel would on a bad day. Fails if the server had ended by itself.
     pub fn kill(mut self) -> io::Result<()> {
         self.child.kill()?;
-        self.child.wait().map(drop)
+        match self.child.wait()?.signal() {
+            Some(9) => Ok(()),
+            other => Err(io::Error::other(format!("it was not the kill that ended the server, but {other:?}"))),
+        }
     }
 
     /// As an operator would.
