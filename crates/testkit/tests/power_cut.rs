@@ -186,8 +186,9 @@ fn a_disk_that_lies_is_found_out() {
         let order = if matches!(lie, Lies::Files(_)) { Order::Ordered } else { Order::Loose };
         let wrong = cut_and_check(lie.clone(), order, 200, true);
         println!("{lie:?}: {wrong:?}");
-        // A loss, and not some other mishap that would let this test pass for the wrong reason.
-        let signs = ["is lost", "Corrupt", "are missing", "do not open"];
+        // A loss, or a start refused because of one, and not some other mishap that would let this test pass for the
+        // wrong reason.
+        let signs = ["is lost", "Corrupt", "are missing", "do not open", "is damaged"];
         let found = wrong.iter().any(|what| signs.iter().any(|sign| what.contains(sign)));
         assert!(found, "{lie:?} was not noticed: {wrong:?}");
     }
