@@ -21,6 +21,7 @@ pub const DEAD_SPACES: Column = Column(b'x');
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
 pub const SNAPSHOTS: Column = Column(b's');
+pub const VERSIONS: Column = Column(b'n');
 pub const PENDING: Column = Column(b'm');
 pub const BLOCKS: Column = Column(b'u');
 pub const CHUNKS: Column = Column(b'k');
@@ -158,6 +159,10 @@ impl BlobKeys {
 
     pub fn snapshot(&self, time: Timestamp) -> Key {
         self.numbered(SNAPSHOTS, time.ticks())
+    }
+
+    pub fn version(&self, id: Timestamp) -> Key {
+        self.numbered(VERSIONS, id.ticks())
     }
 
     pub fn blocks(&self, epoch: u64) -> Key {
