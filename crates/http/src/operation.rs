@@ -96,6 +96,8 @@ pub struct Spec {
     pub takes: u8,
     /// It changes what is stored, though its method does not say so.
     pub changes: bool,
+    /// Only whoever holds a token may.
+    pub bearer_only: bool,
 }
 
 impl Spec {
@@ -114,6 +116,7 @@ impl Spec {
         body: Body::None,
         takes: 0,
         changes: false,
+        bearer_only: false,
     };
 
     /// Whether it changes what is stored.
