@@ -22,7 +22,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::service::{CorsRule, Of};
-use lazuli_model::{AccountName, Refusal, Timestamp, Version};
+use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
 use lazuli_store::{Failure, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -68,6 +68,8 @@ pub struct Ask {
     pub grant: Grant,
     pub body: Upload,
     pub store: Store,
+    /// The account's, as they were when the request came.
+    pub settings: Arc<AccountSettings>,
     pub ids: Ids,
     /// For what is asked inside this request: the parts of a batch, the source of a copy.
     pub edge: Arc<Edge>,
@@ -188,6 +190,9 @@ impl Edge {
 
     /// Admits a request and runs its operation.
     async fn act(self: &Arc<Self>, mut head: Head, body: Upload) -> Done {
+        if let Err(failure) = self.accounts.learn(&head.account, &self.store).await {
+            return Done { outcome: Err(failure), ..Done::refused(Refusal::InternalError, body) };
+        }
         if head.method == Method::OPTIONS {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
@@ -202,7 +207,9 @@ impl Edge {
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
-        let ask = Ask { head, spec, grant, body, store, ids, edge: self.clone(), beside: HeaderMap::new() };
+        let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
+        let edge = self.clone();
+        let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
             if spec.writes() {
