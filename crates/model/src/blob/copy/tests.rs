@@ -10,7 +10,7 @@ fn blob(kind: Kind) -> Blob {
         metadata: Metadata::new(vec![("from".into(), "source".into())]).unwrap(),
         tags: Tags::new(vec![("t".into(), "1".into())]).unwrap(),
         headers: ContentHeaders { content_type: Some("text/plain".into()), ..ContentHeaders::default() },
-        ..Blob::new(kind, ContentRef { id: 1, length: 5, starts: vec![0], blocks: 0 }, created)
+        ..Blob::new(kind, ContentRef { id: 1, length: 5, starts: vec![0], ..ContentRef::EMPTY }, created)
     }
 }
 
@@ -134,7 +134,7 @@ fn a_copy_under_way_ends_once() {
     assert_eq!(copy(Family::Copy).permit(Some(&begin), Kind::Block, NOW), Err(Refusal::PendingCopyOperation));
 
     let later = NOW.plus_seconds(1);
-    let content = ContentRef { id: 3, length: 9, starts: vec![0], blocks: 0 };
+    let content = ContentRef { id: 3, length: 9, starts: vec![0], ..ContentRef::EMPTY };
     let done = Ending::Success(content.clone()).decide(Some(&begin), 7, later).unwrap();
     assert_eq!((done.content, done.modified), (content, later));
     assert_eq!(done.copy.as_ref().map(|copy| (copy.status, copy.done)), Some((CopyStatus::Success, 9)));
