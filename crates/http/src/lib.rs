@@ -10,6 +10,7 @@ pub mod cors;
 pub mod head;
 pub mod metrics;
 pub mod operation;
+pub mod query;
 pub mod queue;
 pub mod serve;
 mod spelling;

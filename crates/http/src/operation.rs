@@ -489,6 +489,7 @@ mod tests {
             ("SetServiceProperties", 0),
             ("GetServiceStats", 0),
             ("GetUserDelegationKey", 0),
+            ("QueryBlobContents", all | LEASE),
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),

@@ -23,6 +23,7 @@ pub mod list_containers;
 pub mod put_blob;
 pub mod put_block;
 pub mod put_block_list;
+pub mod query_blob_contents;
 pub mod set_blob_metadata;
 pub mod set_blob_properties;
 pub mod set_blob_tags;
@@ -77,6 +78,7 @@ pub static SERVED: &[Operation] = served_table![
     set_service_properties::SPEC,
     get_service_stats::SPEC,
     get_user_delegation_key::SPEC,
+    query_blob_contents::SPEC,
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
@@ -114,7 +116,6 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "SetBlobImmutabilityPolicy", comp: Some("immutabilityPolicies"), ..BLOB },
     Spec { name: "DeleteBlobImmutabilityPolicy", methods: &["DELETE"], comp: Some("immutabilityPolicies"), ..BLOB },
     Spec { name: "SetBlobLegalHold", comp: Some("legalhold"), ..BLOB },
-    Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
     Spec { name: "FindBlobsByTagsInContainer", methods: &["GET"], comp: Some("blobs"), ..CONTAINER },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
     Spec { name: "RestoreContainer", comp: Some("undelete"), ..CONTAINER },
