@@ -18,11 +18,13 @@ mod readers;
 mod records;
 mod service;
 mod sweep;
+mod table;
 mod transact;
 
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
+use lazuli_model::table::{Entity as TableEntity, Table};
 use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -79,7 +80,9 @@ first_version!(
     Dead,
     Queue,
     Head,
-    Stored
+    Stored,
+    Table,
+    TableEntity
 );
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
@@ -98,6 +101,14 @@ pub fn encode_with_tail<T: Record + Serialize>(record: &T, tail: &[Bytes]) -> By
 pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
     match decode_versions::<T>(bytes) {
         Some((record, [])) => Ok(record),
+        Some(_) | None => Err(corrupt::<T>(bytes)),
+    }
+}
+
+/// A record of version 1 as `B` reads it without copying: its strings are those of `bytes`.
+pub fn in_place<'a, T: Record, B: Deserialize<'a>>(bytes: &'a [u8]) -> Result<B, Fault> {
+    match bytes.split_first() {
+        Some((1, body)) => postcard::from_bytes(body).map_err(|_| corrupt::<T>(bytes)),
         Some(_) | None => Err(corrupt::<T>(bytes)),
     }
 }

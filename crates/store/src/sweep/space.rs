@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
@@ -34,6 +34,7 @@ const COLUMNS: [Column; 11] = [
     keys::MESSAGES,
     keys::TEXTS,
     keys::HEADS,
+    keys::ENTITIES,
 ];
 
 /// How far the emptying has come.
