@@ -11,6 +11,7 @@ mod shared_key;
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
 use lazuli_model::queue::Queue;
+use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
 
 pub use sas::{AccountSas, Letters};
@@ -40,6 +41,16 @@ pub struct Grant {
     pub letters: Letters,
     /// Response headers that the SAS sets (`rscc` and its kin).
     pub overrides: Overrides,
+    /// The table, and the part of it, that the SAS is for.
+    pub table: Option<TableScope>,
+}
+
+/// What a SAS for a table opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableScope {
+    /// In lower case.
+    pub name: String,
+    pub within: Within,
 }
 
 /// What a container or a queue says of who may.
@@ -58,6 +69,12 @@ impl From<Container> for Access {
 impl From<Queue> for Access {
     fn from(queue: Queue) -> Self {
         Self { public: PublicAccess::Off, policies: queue.policies }
+    }
+}
+
+impl From<Table> for Access {
+    fn from(table: Table) -> Self {
+        Self { public: PublicAccess::Off, policies: table.policies }
     }
 }
 
@@ -119,7 +136,7 @@ impl Identity {
 pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
         Identity::Owner => {
-            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default() })
+            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default(), table: None })
         }
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
@@ -154,7 +171,8 @@ fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Ac
         return Err(Refusal::AuthorizationResourceTypeMismatch);
     }
     permit(letters, spec.needs, spec, head)?;
-    Ok(granted(letters, sas.overrides.clone()))
+    let table = if head.service == Service::Table { Some(crate::table::scope(head)?) } else { None };
+    Ok(Grant { table, ..granted(letters, sas.overrides.clone()) })
 }
 
 fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
@@ -163,7 +181,7 @@ fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), R
 }
 
 fn granted(letters: Letters, overrides: Overrides) -> Grant {
-    Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides }
+    Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides, table: None }
 }
 
 fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
@@ -176,6 +194,9 @@ fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Gran
     };
     if open {
         return Ok(Grant::default());
+    }
+    if head.service == Service::Table {
+        return Err(crate::table::unauthenticated(head));
     }
     // A private container and one that is not there look the same, so that nobody can find out by asking.
     if head.version_sent && head.version >= CHALLENGE_SINCE {
@@ -208,6 +229,8 @@ impl Signed {
             (_, On::Service) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
             (Signed::Other, On::Queue | On::Messages | On::Message) => true,
+            (Signed::Other, On::Entities | On::Entity | On::Batch) => true,
+            (_, On::Tables | On::Table | On::Entities | On::Entity | On::Batch) => false,
             (
                 Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
                 On::Queue | On::Messages | On::Message,

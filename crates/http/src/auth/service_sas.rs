@@ -144,7 +144,7 @@ fn canonical(head: &Head, version: Version, resource: Signed) -> Result<String, 
         (Signed::Other, Target::Blob { container, .. }) if field(head, "sr") == "s" => container.clone(),
         (Signed::Other, Target::Blob { container, blob }) => format!("{container}/{blob}"),
         (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
-        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. }) => {
+        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } | Target::Table(_)) => {
             return Err(outside());
         }
     };
