@@ -374,7 +374,12 @@ mod tests {
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
         let of = CATALOGUES.iter().position(|service| {
-            service.served.iter().map(|operation| operation.spec).chain(service.not_yet).any(|other| other.name == spec.name)
+            service
+                .served
+                .iter()
+                .map(|operation| operation.spec)
+                .chain(service.not_yet)
+                .any(|other| other.name == spec.name)
         });
         let service = [Service::Blob, Service::Queue, Service::Table][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)

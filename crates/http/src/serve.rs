@@ -349,7 +349,16 @@ impl Done {
     fn empty() -> Self {
         let outcome = Err(Refusal::InternalError.into());
         let subject = Subject::Blob;
-        Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject, version: None, manner: None }
+        Self {
+            outcome,
+            row: None,
+            bytes_in: 0,
+            beside: HeaderMap::new(),
+            origin: None,
+            subject,
+            version: None,
+            manner: None,
+        }
     }
 
     fn late() -> Self {

@@ -3,16 +3,16 @@
 //! Held true: an entity's ETag is its `Timestamp`, so the two move together; whoever wants to change an entity must say
 //! which one it saw, unless it says `*`, or asks for an upsert ("Update Entity", "Insert Or Replace Entity").
 
-pub mod filter;
-pub mod plan;
 mod change;
+pub mod filter;
 mod limits;
+pub mod plan;
 mod refused;
 mod tag;
 mod value;
 
 pub use change::{Action, Change, Changed, Expect, OPERATIONS_MAX, Place, check_batch};
-pub use filter::{Filter, Fields};
+pub use filter::{Fields, Filter};
 pub use limits::{KEY_UNITS_MAX, PROPERTIES_MAX, check};
 pub use plan::{Plan, Span};
 pub use refused::Refused;

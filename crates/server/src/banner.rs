@@ -26,7 +26,8 @@ pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], console: Socke
         let name = name.as_str();
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
-        let endpoint = |(service, at): &(&str, SocketAddr)| format!("{service}Endpoint={scheme}://{}/{name};", reachable(*at));
+        let endpoint =
+            |(service, at): &(&str, SocketAddr)| format!("{service}Endpoint={scheme}://{}/{name};", reachable(*at));
         let endpoints: String = services.iter().map(endpoint).collect();
         lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }

@@ -135,9 +135,13 @@ impl Identity {
 /// means that there is no such container or queue.
 pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
-        Identity::Owner => {
-            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default(), table: None })
-        }
+        Identity::Owner => Ok(Grant {
+            owner: true,
+            may_overwrite: true,
+            letters: Letters::all(),
+            overrides: Overrides::default(),
+            table: None,
+        }),
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
         Identity::Anonymous => anonymously(spec, head, access),

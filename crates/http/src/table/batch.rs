@@ -53,7 +53,8 @@ struct Operation<'a> {
 }
 
 async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
-    let operations = parts.iter().map(|part| operation(&ask.head, request(part)?)).collect::<Result<Vec<_>, Refusal>>()?;
+    let operations =
+        parts.iter().map(|part| operation(&ask.head, request(part)?)).collect::<Result<Vec<_>, Refusal>>()?;
     if operations.is_empty() {
         return Err(Failure::Refused(invalid().into()));
     }
@@ -169,11 +170,7 @@ async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
     Ok(multipart(&id, out))
 }
 
-fn told<'a>(
-    ask: &Ask,
-    each: impl Iterator<Item = (&'a Operation<'a>, &'a Done)>,
-    table: &TableName,
-) -> Answer {
+fn told<'a>(ask: &Ask, each: impl Iterator<Item = (&'a Operation<'a>, &'a Done)>, table: &TableName) -> Answer {
     in_change_set(ask, |out, set| {
         for (operation, (change, after)) in each {
             let head = &operation.head;
@@ -228,8 +225,8 @@ fn in_change_set(ask: &Ask, inside: impl FnOnce(&mut String, &str)) -> Answer {
 }
 
 fn multipart(id: &str, body: String) -> Answer {
-    let mut answer = fresh(StatusCode::ACCEPTED)
-        .text(&name::CONTENT_TYPE, format!("multipart/mixed; boundary=batchresponse_{id}"));
+    let mut answer =
+        fresh(StatusCode::ACCEPTED).text(&name::CONTENT_TYPE, format!("multipart/mixed; boundary=batchresponse_{id}"));
     answer.payload = Payload::Whole(Bytes::from(body));
     answer
 }
@@ -251,7 +248,8 @@ const HEADERS: [&str; 10] = [
 fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answer) {
     let answer = answer.constant(&name::DATA_SERVICE_VERSION, version);
     out.push_str("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n");
-    let _ = write!(out, "HTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.status.canonical_reason().unwrap_or_default());
+    let _ =
+        write!(out, "HTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.status.canonical_reason().unwrap_or_default());
     for header in HEADERS {
         line(out, header, &answer.headers);
     }

@@ -16,7 +16,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     change(ask).await
 }

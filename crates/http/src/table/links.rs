@@ -7,8 +7,16 @@ use crate::blob::page::endpoint;
 use crate::head::Head;
 
 /// What .NET leaves as it is in a part of a URI.
-const IN_KEY: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+const IN_KEY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
 /// What stays as it is in the list of selected properties.
 const IN_LIST: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'%').add(b'#');
 

@@ -30,7 +30,6 @@ pub const UPSERT: Spec = Spec {
     ..Spec::PLAIN
 };
 
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     change(ask).await
 }

@@ -16,11 +16,9 @@ pub fn of(refused: &Refused) -> Status {
         TableAlreadyExists => say(409, "TableAlreadyExists", "The table specified already exists."),
         TableNotFound => say(404, "TableNotFound", "The table specified does not exist."),
         EntityAlreadyExists => say(409, "EntityAlreadyExists", "The specified entity already exists."),
-        UpdateConditionNotSatisfied => say(
-            412,
-            "UpdateConditionNotSatisfied",
-            "The update condition specified in the request was not satisfied.",
-        ),
+        UpdateConditionNotSatisfied => {
+            say(412, "UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
+        }
         PropertiesNeedValue => {
             say(400, "PropertiesNeedValue", "The values are not specified for all properties in the entity.")
         }
@@ -38,12 +36,12 @@ pub fn of(refused: &Refused) -> Status {
             "TooManyProperties",
             "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.",
         ),
-        EntityTooLarge => {
-            say(400, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB).")
-        }
-        KeyValueTooLarge => {
-            say(400, "KeyValueTooLarge", "The value of the PartitionKey or RowKey exceeds the maximum allowed size (1KB).")
-        }
+        EntityTooLarge => say(400, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB)."),
+        KeyValueTooLarge => say(
+            400,
+            "KeyValueTooLarge",
+            "The value of the PartitionKey or RowKey exceeds the maximum allowed size (1KB).",
+        ),
         PrimaryKeyPropertyIsInvalidType => {
             say(400, "PrimaryKeyPropertyIsInvalidType", "The key properties of an entity must be strings.")
         }
@@ -58,22 +56,18 @@ pub fn of(refused: &Refused) -> Status {
         NumberOfKeys { resource } => Status::new(
             400,
             "InvalidInput",
-            format!("The number of keys specified in the URI does not match number of key properties for the resource '{resource}'."),
+            format!(
+                "The number of keys specified in the URI does not match number of key properties for the resource '{resource}'."
+            ),
         ),
         JsonFormatNotSupported => say(415, "JsonFormatNotSupported", "JSON format is not supported."),
         AtomFormatNotSupported => say(415, "AtomFormatNotSupported", "Atom format is not supported."),
-        MediaTypeNotSupported => {
-            say(415, "MediaTypeNotSupported", "None of the provided media types are supported")
-        }
+        MediaTypeNotSupported => say(415, "MediaTypeNotSupported", "None of the provided media types are supported"),
         XMethodNotUsingPost => {
             say(400, "XMethodNotUsingPost", "The request uses X-HTTP-Method with a HTTP verb other than POST.")
         }
-        XMethodIncorrectCount => {
-            say(400, "XMethodIncorrectCount", "More than one X-HTTP-Method is specified.")
-        }
-        XMethodIncorrectValue => {
-            say(400, "XMethodIncorrectValue", "The specified X-HTTP-Method is invalid.")
-        }
+        XMethodIncorrectCount => say(400, "XMethodIncorrectCount", "More than one X-HTTP-Method is specified."),
+        XMethodIncorrectValue => say(400, "XMethodIncorrectValue", "The specified X-HTTP-Method is invalid."),
         NotImplemented => {
             say(501, "NotImplemented", "The requested operation is not implemented on the specified resource.")
         }
@@ -90,11 +84,9 @@ pub fn of(refused: &Refused) -> Status {
             "CommandsInBatchActOnDifferentPartitions",
             "All commands in a batch must operate on same entity group.",
         ),
-        TooManyOperations => say(
-            400,
-            "InvalidInput",
-            "The batch request operation exceeds the maximum 100 changes per change set.",
-        ),
+        TooManyOperations => {
+            say(400, "InvalidInput", "The batch request operation exceeds the maximum 100 changes per change set.")
+        }
         InBatch { index, refusal } => {
             let status = status::of(refusal);
             Status { message: format!("{index}:{}", status.message).into(), ..status }

@@ -108,7 +108,9 @@ impl Head {
         match &self.target {
             head::Target::Table(target) => Ok(target),
             head::Target::Service | head::Target::Container(_) | head::Target::Blob { .. } => Err(Refusal::InvalidUri),
-            head::Target::Queue(_) | head::Target::Messages(_) | head::Target::Message { .. } => Err(Refusal::InvalidUri),
+            head::Target::Queue(_) | head::Target::Messages(_) | head::Target::Message { .. } => {
+                Err(Refusal::InvalidUri)
+            }
         }
     }
 

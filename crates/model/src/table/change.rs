@@ -103,7 +103,8 @@ fn by_name(mut properties: Vec<(String, Value)>) -> Vec<(String, Value)> {
 
 /// One partition, each entity once, at most a hundred operations.
 pub fn check_batch<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Result<(), Refusal> {
-    let refuse = |index: usize, refused: Refused| Err(Refused::InBatch { index, refusal: Box::new(refused.into()) }.into());
+    let refuse =
+        |index: usize, refused: Refused| Err(Refused::InBatch { index, refusal: Box::new(refused.into()) }.into());
     if keys.len() > OPERATIONS_MAX {
         return refuse(OPERATIONS_MAX - 1, Refused::TooManyOperations);
     }

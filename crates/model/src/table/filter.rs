@@ -53,7 +53,11 @@ impl Operator {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    Compare { property: String, operator: Operator, value: Value },
+    Compare {
+        property: String,
+        operator: Operator,
+        value: Value,
+    },
     /// A property that stands alone: it must be true.
     Flag(String),
     Constant(bool),

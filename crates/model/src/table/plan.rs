@@ -92,7 +92,11 @@ impl Range {
             (Included(one), Included(other)) => Included(one.max(other).clone()),
             (Excluded(one), Excluded(other)) => Excluded(one.max(other).clone()),
             (Included(open), Excluded(shut)) | (Excluded(shut), Included(open)) => {
-                if open > shut { Included(open.clone()) } else { Excluded(shut.clone()) }
+                if open > shut {
+                    Included(open.clone())
+                } else {
+                    Excluded(shut.clone())
+                }
             }
         };
         let to = match (&self.to, &other.to) {
@@ -100,7 +104,11 @@ impl Range {
             (Included(one), Included(other)) => Included(one.min(other).clone()),
             (Excluded(one), Excluded(other)) => Excluded(one.min(other).clone()),
             (Included(open), Excluded(shut)) | (Excluded(shut), Included(open)) => {
-                if open < shut { Included(open.clone()) } else { Excluded(shut.clone()) }
+                if open < shut {
+                    Included(open.clone())
+                } else {
+                    Excluded(shut.clone())
+                }
             }
         };
         let empty = match (&from, &to) {

@@ -27,13 +27,18 @@ pub enum Refused {
     PrimaryKeyPropertyIsInvalidType,
     DuplicatePropertiesSpecified,
     /// OutOfRangeInput about a key with a character that keys cannot have, or a date that is too early.
-    OutOfRange { name: String, value: String },
+    OutOfRange {
+        name: String,
+        value: String,
+    },
 
     // Requests
     /// 400 InvalidInput, with its own message.
     InvalidInput(Cow<'static, str>),
     /// The URI has other keys than an entity has.
-    NumberOfKeys { resource: String },
+    NumberOfKeys {
+        resource: String,
+    },
     JsonFormatNotSupported,
     AtomFormatNotSupported,
     MediaTypeNotSupported,
@@ -49,7 +54,10 @@ pub enum Refused {
     CommandsInBatchActOnDifferentPartitions,
     TooManyOperations,
     /// The operation at `index` was refused, and so was the whole.
-    InBatch { index: usize, refusal: Box<Refusal> },
+    InBatch {
+        index: usize,
+        refusal: Box<Refusal>,
+    },
 }
 
 impl From<Refused> for Refusal {

@@ -100,7 +100,9 @@ impl Seen<'_> {
             (Guid(one), Guid(other)) => Some(one.cmp(&other)),
             (Double(one), Double(other)) => one.partial_cmp(&other),
             (Int32(_) | Int64(_) | Double(_), Int32(_) | Int64(_) | Double(_)) => numbers(self, other),
-            (String(_) | Binary(_) | Boolean(_) | DateTime(_) | Guid(_), _) | (Int32(_) | Int64(_) | Double(_), _) => None,
+            (String(_) | Binary(_) | Boolean(_) | DateTime(_) | Guid(_), _) | (Int32(_) | Int64(_) | Double(_), _) => {
+                None
+            }
         }
     }
 
@@ -108,9 +110,12 @@ impl Seen<'_> {
         match self {
             Seen::Int32(value) => Some(value.into()),
             Seen::Int64(value) => Some(value),
-            Seen::String(_) | Seen::Binary(_) | Seen::Boolean(_) | Seen::Double(_) | Seen::DateTime(_) | Seen::Guid(_) => {
-                None
-            }
+            Seen::String(_)
+            | Seen::Binary(_)
+            | Seen::Boolean(_)
+            | Seen::Double(_)
+            | Seen::DateTime(_)
+            | Seen::Guid(_) => None,
         }
     }
 }

@@ -64,13 +64,8 @@ struct Looking {
 }
 
 fn page(txn: &mut Txn<'_>, query: &QueryEntities, ranges: &[(RowKey, RowKey)]) -> Decided<EntityPage> {
-    let mut looking = Looking {
-        rows: 0,
-        bytes: 0,
-        page_bytes: 0,
-        step: STEP_FIRST.min(query.most + 1),
-        page: EntityPage::default(),
-    };
+    let mut looking =
+        Looking { rows: 0, bytes: 0, page_bytes: 0, step: STEP_FIRST.min(query.most + 1), page: EntityPage::default() };
     for (from, to) in ranges {
         let mut from = from.clone();
         loop {
@@ -129,4 +124,3 @@ fn key_of(key: &RowKey) -> Result<Key, Fault> {
 fn no_entity(key: &RowKey) -> Fault {
     Fault::Corrupt(format!("the key of an entity has no keys: {:?}", key.row()))
 }
-
