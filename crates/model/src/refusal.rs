@@ -44,6 +44,8 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    ExceedsMaxBatchRequestCount,
+    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,
@@ -53,6 +55,21 @@ pub enum Refusal {
     EmptyTagName,
     InvalidTag,
     UnauthorizedBlobOverwrite,
+
+    // Copies
+    BothUserTagsAndSourceTagsCopyPresent,
+    /// The source's own answer, passed on.
+    CannotVerifyCopySource {
+        status: u16,
+        code: Cow<'static, str>,
+        message: Cow<'static, str>,
+    },
+    CopyIdMismatch,
+    InvalidSourceBlobType,
+    NoPendingCopyOperation,
+    PendingCopyOperation,
+    SourceConditionNotMet,
+    TargetConditionNotMet,
 
     // Queues and messages
     MessageNotFound,

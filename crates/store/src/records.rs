@@ -17,6 +17,8 @@ use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::sparse::Forgetting;
+
 /// A value with a version, and the encoding it had before.
 pub trait Record: Sized {
     const NAME: &'static str;
@@ -86,6 +88,8 @@ first_version!(
     Table,
     TableEntity
 );
+
+first_version!(crate::sparse::Window, Epochs);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -253,6 +257,10 @@ pub struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count(pub u32);
 
+/// The epochs at which records share a sparse content, ascending. The last is the one that is written to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epochs(pub Vec<u64>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub length: u64,
@@ -274,6 +282,8 @@ pub enum Garbage {
         epoch: u64,
         kept: Kept,
     },
+    /// Rows of a sparse content that nobody sees any more.
+    Sparse(Forgetting),
     /// No claim is left on these.
     Pieces(Vec<Run>),
 }

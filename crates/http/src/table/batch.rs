@@ -14,7 +14,7 @@ use super::access::may_change;
 use super::answers::{changed, fresh, prefer};
 use super::errors::{error, is_of_the_state};
 use super::format::{Format, Level};
-use super::multipart::{Inner, Part, boundary, parts, request};
+use super::multipart::{Inner, Part, parts, request};
 use super::status::invalid;
 use super::target::Target;
 use super::{DOCUMENT_MAX, ask as asked, get_entity, query_entities, target};
@@ -23,6 +23,7 @@ use crate::head::{self, Head, Query, Style, guid};
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::serve::Ask;
 use crate::status;
+use crate::wire::multipart::boundary;
 
 pub const SPEC: Spec = Spec {
     name: "EntityGroupTransaction",
@@ -37,11 +38,11 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let body = ask.body.document(DOCUMENT_MAX).await?;
     let boundary_of = |kind: Option<&str>| kind.and_then(boundary).ok_or_else(|| Refusal::from(invalid()));
-    let outer = parts(&body, &boundary_of(ask.head.text("content-type"))?)?;
+    let outer = parts(&body, boundary_of(ask.head.text("content-type"))?)?;
     let [only] = outer.as_slice() else { return Err(Failure::Refused(invalid().into())) };
     let kind = only.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match boundary(kind) {
-        Some(boundary) => change_set(ask, &parts(only.content, &boundary)?).await,
+        Some(boundary) => change_set(ask, &parts(only.content, boundary)?).await,
         None => query(ask, only).await,
     }
 }

@@ -1,5 +1,5 @@
-//! `multipart/mixed` as batches have it: parts between boundaries, requests within parts. Lenient about line ends and blank lines,
-//! because clients differ in them.
+//! `multipart/mixed` as entity group transactions have it: parts within parts, and requests with bodies. Lenient about line ends and
+//! blank lines, because clients differ in them.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use lazuli_model::Refusal;
@@ -18,20 +18,6 @@ pub struct Inner<'a> {
     pub url: String,
     pub headers: HeaderMap,
     pub body: &'a [u8],
-}
-
-/// The boundary that a content type names, if it is `multipart/mixed`.
-pub fn boundary(content_type: &str) -> Option<String> {
-    let (kind, parameters) = content_type.split_once(';')?;
-    if !kind.trim().eq_ignore_ascii_case("multipart/mixed") {
-        return None;
-    }
-    let value = parameters.split(';').find_map(|one| {
-        let (name, value) = one.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("boundary").then_some(value.trim().trim_matches('"'))
-    })?;
-    // RFC 2046 has at most 70 characters; nobody needs many more.
-    (1..=200).contains(&value.len()).then(|| value.to_owned())
 }
 
 pub fn parts<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, Refusal> {
@@ -87,7 +73,7 @@ fn headers(text: &[u8]) -> Result<(HeaderMap, &[u8]), Refusal> {
         let colon = line.iter().position(|byte| *byte == b':').ok_or_else(invalid)?;
         let name = HeaderName::from_bytes(line[..colon].trim_ascii()).map_err(|_| invalid())?;
         let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).map_err(|_| invalid())?;
-        headers.append(name, value);
+        headers.try_append(name, value).map_err(|_| invalid())?;
     }
     Ok((headers, &[]))
 }
