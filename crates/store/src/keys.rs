@@ -38,7 +38,7 @@ pub const TEXTS: Column = Column(b't');
 pub const MESSAGES: Column = Column(b'v');
 
 // The column of a table's space.
-pub const ENTITIES: Column = Column(b'y');
+pub const ENTITIES: Column = Column(b'E');
 
 const NUL: &[u8] = &[0];
 

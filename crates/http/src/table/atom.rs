@@ -207,3 +207,63 @@ fn begin(start: &BytesStart<'_>) -> Option<Property> {
     let null = attribute("null").is_some_and(|value| value == "true");
     Some(Property { name: local(start), kind: attribute("type"), null, text: String::new() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of "Insert Entity".
+    const ENTRY: &str = r#"<?xml version="1.0" encoding="utf-8" standalone="yes"?>
+<entry xmlns:d="http://schemas.microsoft.com/ado/2007/08/dataservices" xmlns:m="http://schemas.microsoft.com/ado/2007/08/dataservices/metadata" xmlns="http://www.w3.org/2005/Atom">
+  <title /><updated>2013-09-18T23:46:19.3857256Z</updated><author><name /></author><id />
+  <content type="application/xml">
+    <m:properties>
+      <d:Address>Mountain &amp; View</d:Address>
+      <d:Age m:type="Edm.Int32">23</d:Age>
+      <d:AmountDue m:type="Edm.Double">200.23</d:AmountDue>
+      <d:BinaryData m:type="Edm.Binary">dGVzdA==</d:BinaryData>
+      <d:CustomerCode m:type="Edm.Guid">c9da6455-213d-42c9-9a79-3e9149a57833</d:CustomerCode>
+      <d:CustomerSince m:type="Edm.DateTime">2008-07-10T00:00:00</d:CustomerSince>
+      <d:IsActive m:type="Edm.Boolean">true</d:IsActive>
+      <d:NumOfOrders m:type="Edm.Int64">255</d:NumOfOrders>
+      <d:Nothing m:null="true" />
+      <d:PartitionKey>mypartitionkey</d:PartitionKey>
+      <d:RowKey>myrowkey1</d:RowKey>
+    </m:properties>
+  </content>
+</entry>"#;
+
+    #[test]
+    fn an_entry_is_read_and_written_back() {
+        let sent = read_entity(ENTRY.as_bytes()).unwrap();
+        assert_eq!((sent.partition.as_deref(), sent.row.as_deref()), (Some("mypartitionkey"), Some("myrowkey1")));
+        assert_eq!(sent.properties.len(), 8, "{:?}", sent.properties);
+        assert_eq!(sent.properties[0].1, Value::String("Mountain & View".into()));
+        let entity = Entity { modified: Timestamp::from_ticks(638_000_000_000_000_000), properties: sent.properties };
+        let writing = Writing {
+            endpoint: "http://h/acc/",
+            account: "acc",
+            table: "tab",
+            select: None,
+            now: Timestamp::from_ticks(638_000_000_000_000_000),
+        };
+        let key = Key::new("mypartitionkey", "myrowkey1");
+        let text = writing.document("entry", |out| writing.entity(out, &key, &entity));
+        let back = read_entity(text.as_bytes()).unwrap();
+        assert_eq!(back.properties, entity.properties);
+        assert!(text.contains("<d:Age m:type=\"Edm.Int32\">23</d:Age>"), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused() {
+        for bad in ["<a", "<entry><m:properties><d:a><d:b/></d:a></m:properties></entry>", "<!DOCTYPE a><a/>", "\u{1}<"]
+        {
+            let entity = read_entity(bad.as_bytes()).map(|sent| sent.properties.len());
+            assert!(entity.is_err() || entity == Ok(0), "{bad}: {entity:?}");
+        }
+        assert!(read_entity(b"<m:properties><d:a m:type=\"Edm.Int32\">x</d:a></m:properties>").is_err());
+        assert!(read_entity(b"<m:properties><d:a>&evil;</d:a></m:properties>").is_err());
+        let table = b"<entry><content><m:properties><d:TableName>abc</d:TableName></m:properties></content></entry>";
+        assert_eq!(read_table(table), Ok(Some("abc".into())));
+    }
+}

@@ -37,8 +37,8 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let body = ask.body.document(DOCUMENT_MAX).await?;
-    let boundary_of = |kind: Option<&str>| kind.and_then(boundary).ok_or_else(|| Refusal::from(invalid()));
-    let outer = parts(&body, boundary_of(ask.head.text("content-type"))?)?;
+    let outer = ask.head.text("content-type").and_then(boundary).ok_or_else(|| Refusal::from(invalid()))?;
+    let outer = parts(&body, outer)?;
     let [only] = outer.as_slice() else { return Err(Failure::Refused(invalid().into())) };
     let kind = only.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match boundary(kind) {
