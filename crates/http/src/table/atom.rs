@@ -169,6 +169,7 @@ fn read(text: &str) -> Option<Vec<Property>> {
             }
             Event::Start(_) => return None,
             Event::Empty(start) if depth == 1 => found.push(begin(&start)?),
+            Event::Empty(_) if depth == 2 => return None,
             Event::Empty(_) => {}
             Event::End(_) => depth = depth.saturating_sub(1),
             Event::Text(text) if depth == 2 => found.last_mut()?.text.push_str(&text.xml10_content()),
