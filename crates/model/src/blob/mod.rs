@@ -6,18 +6,26 @@
 
 mod blocks;
 mod change;
+mod encryption;
+mod expiry;
+mod immutability;
 mod read;
 mod record;
 mod requests;
+mod tier;
 mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
+pub use encryption::{Asked as AskedEncryption, ContainerScope};
+pub use expiry::{Expiry, SetBlobExpiry};
+pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
 pub use record::{
-    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Premium, Priority,
     Rehydrating, Tier, Which,
 };
 pub use requests::*;
+pub use tier::{Rehydration, SetBlobTier, TierChange, TierConditions};
 
 use crate::conditions::Seen;
 use crate::lease::{self, On};
