@@ -7,6 +7,7 @@
 pub mod listing;
 pub mod upload;
 
+mod account;
 mod blob;
 mod claims;
 mod container;
@@ -20,6 +21,7 @@ mod service;
 mod sweep;
 mod transact;
 
+pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
@@ -80,13 +82,14 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    accounts: Arc<account::Cache>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()) }
+        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()), accounts: Arc::default() }
     }
 
     /// The engine's clock; the only one there is.

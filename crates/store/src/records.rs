@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
+use lazuli_model::account::Account;
 use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
@@ -67,6 +68,7 @@ macro_rules! first_version {
 }
 
 first_version!(
+    Account,
     Blob,
     Container,
     ServiceProperties,
