@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 38] = [
+        let table: [(&str, u8); 43] = [
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -460,6 +460,11 @@ mod tests {
             ("SetBlobMetadata", all | LEASE),
             ("SetBlobProperties", all | LEASE),
             ("SnapshotBlob", all | LEASE),
+            ("SetBlobTier", IF_TAGS | LEASE),
+            ("SetBlobExpiry", LEASE),
+            ("SetBlobImmutabilityPolicy", IF_UNMODIFIED_SINCE),
+            ("DeleteBlobImmutabilityPolicy", 0),
+            ("SetBlobLegalHold", 0),
             // ETags and dates were added to these two with 2026-02-06.
             ("GetBlobTags", all | LEASE),
             ("SetBlobTags", all | LEASE),

@@ -17,7 +17,7 @@ mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
-pub use encryption::{Asked as AskedEncryption, ContainerScope};
+pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
 pub use record::{
@@ -56,6 +56,9 @@ fn permit_replacement(
         (Err(unmet), _) => return Err(unmet),
     }
     let lease = lease?;
+    if let Some(current) = current {
+        current.permit_mutable(now)?;
+    }
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }
 

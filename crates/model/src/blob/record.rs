@@ -63,9 +63,9 @@ impl Blob {
     }
 
     /// The blob as it is at `now`: gone when it has expired, in its new tier when its way back from the archive is over.
-    /// A stored record does not tick; both are ways of looking.
+    /// A stored record does not tick; both are ways of looking. What is protected does not expire.
     pub fn at(mut self, now: Timestamp) -> Option<Self> {
-        if self.expires.is_some_and(|expires| expires <= now) {
+        if self.expires.is_some_and(|expires| expires <= now) && self.permit_mutable(now).is_ok() {
             return None;
         }
         if let Some(back) = self.rehydrating.filter(|back| back.until <= now) {
@@ -167,8 +167,9 @@ pub struct Immutability {
 }
 
 /// By whose key the content is encrypted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encryption {
+    #[default]
     Service,
     /// By a key that comes with each request and is not kept; this is its SHA-256.
     Customer([u8; 32]),
