@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 43] = [
+        let table: [(&str, u8); 46] = [
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -493,6 +493,9 @@ mod tests {
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),
+            ("BlobBatch", 0),
+            ("BlobBatchByPath", 0),
+            ("ContainerBatch", 0),
         ];
         assert_eq!(table.len(), SERVED.len());
         for (name, takes) in table {

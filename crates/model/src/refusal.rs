@@ -52,6 +52,8 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    ExceedsMaxBatchRequestCount,
+    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,
@@ -71,6 +73,21 @@ pub enum Refusal {
     RequestForbiddenByContainerEncryptionPolicy,
     /// The account does not allow immutability policies and legal holds.
     ImmutabilityNotEnabled,
+
+    // Copies
+    BothUserTagsAndSourceTagsCopyPresent,
+    /// The source's own answer, passed on.
+    CannotVerifyCopySource {
+        status: u16,
+        code: Cow<'static, str>,
+        message: Cow<'static, str>,
+    },
+    CopyIdMismatch,
+    InvalidSourceBlobType,
+    NoPendingCopyOperation,
+    PendingCopyOperation,
+    SourceConditionNotMet,
+    TargetConditionNotMet,
 
     // Queues and messages
     MessageNotFound,

@@ -19,6 +19,8 @@ mod queue;
 mod readers;
 mod records;
 mod service;
+#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
+mod sparse;
 mod sweep;
 mod transact;
 
@@ -27,6 +29,7 @@ pub use blob::{BlockLists, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use sparse::{Difference, Range};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;

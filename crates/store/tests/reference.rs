@@ -59,7 +59,7 @@ fn same<T: std::fmt::Debug>(what: &str, got: Result<T, Failure>, want: Result<()
 
 /// The content of the reference's records is beside them.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 impl Run {

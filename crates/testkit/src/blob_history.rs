@@ -211,7 +211,7 @@ fn shown(version: &Version) -> Answer {
 
 /// The specification keeps content beside the record.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 pub fn block_id(block: u8) -> BlockId {

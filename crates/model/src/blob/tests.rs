@@ -14,7 +14,7 @@ fn at(seconds: u64) -> Timestamp {
 }
 
 fn content(id: u64, length: u64) -> ContentRef {
-    ContentRef { id, length, starts: vec![0], blocks: 0 }
+    ContentRef { id, length, starts: vec![0], blocks: 0, epoch: 0 }
 }
 
 fn metadata(name: &str) -> Metadata {

@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 15] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
@@ -31,6 +31,8 @@ const COLUMNS: [Column; 13] = [
     keys::SHARED,
     keys::EXPIRIES,
     keys::GUARDS,
+    keys::WINDOWS,
+    keys::SMALLS,
     keys::GARBAGE,
     keys::CLAIMS,
     keys::MESSAGES,

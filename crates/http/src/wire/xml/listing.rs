@@ -326,7 +326,7 @@ mod tests {
                     md5,
                     ..ContentHeaders::default()
                 },
-                ..Blob::new(Kind::Block, ContentRef { id: 1, length: 11, starts: vec![], blocks: 0 }, time)
+                ..Blob::new(Kind::Block, ContentRef { id: 1, length: 11, starts: vec![], blocks: 0, epoch: 0 }, time)
             },
         }
     }
