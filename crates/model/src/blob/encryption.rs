@@ -97,3 +97,6 @@ impl Encryption {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

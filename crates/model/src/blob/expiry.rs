@@ -51,3 +51,6 @@ impl SetBlobExpiry {
         Ok(Blob { expires, lease, ..blob.clone() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,3 +80,6 @@ impl SetLegalHold {
         Ok(Blob { legal_hold: Some(self.hold), ..blob.clone() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,7 +51,7 @@ fn broken() -> Lease {
     Lease::Broken { id: A }
 }
 
-fn put() -> PutBlob {
+pub(super) fn put() -> PutBlob {
     PutBlob {
         headers: ContentHeaders { content_type: Some("text/plain".into()), ..Default::default() },
         metadata: metadata("new"),

@@ -146,3 +146,6 @@ impl TierConditions {
         if met { Ok(()) } else { Err(Refusal::ConditionNotMet) }
     }
 }
+
+#[cfg(test)]
+mod tests;
