@@ -91,10 +91,10 @@ async fn what_is_protected_keeps_its_container() {
         world.put("b", b"x").await.unwrap();
         let snapshot = world.snapshot("b").await;
         let hold = |which, hold| SetLegalHold { which, hold };
-        let delete = || world.store.delete_container(&container("box"), DeleteContainer {
-            conditions: Conditions::default(),
-            lease: None,
-        });
+        let delete = async || {
+            let delete = DeleteContainer { conditions: Conditions::default(), lease: None };
+            world.store.delete_container(&container("box"), delete).await
+        };
         world.store.set_legal_hold(&blob("b"), hold(Which::Snapshot(snapshot), true)).await.unwrap();
         assert_eq!(delete().await, refused(Refusal::ContainerHasLegalHold));
         assert_eq!(world.delete_snapshot("b", snapshot).await, refused(Refusal::BlobImmutableDueToLegalHold));
@@ -139,14 +139,16 @@ async fn customers_keys_encrypt_what_is_stored() {
             world.store.put_blob(&blob("b"), put, received).await.unwrap();
             assert_eq!(world.get("b", None).await, refused(Refusal::BlobUsesCustomerSpecifiedEncryption));
             for (from, to) in [(0, u64::MAX), (1, 17), (33, 99), (length as u64 / 2, length as u64)] {
-                let range = from.min(length as u64) as usize..to.min(length as u64).max(from.min(length as u64)) as usize;
+                let range =
+                    from.min(length as u64) as usize..to.min(length as u64).max(from.min(length as u64)) as usize;
                 assert_eq!(read(&world, &key, from, to).await.unwrap(), plain[range], "{length}: {from}..{to}");
             }
             let mismatch = refused(Refusal::BlobCustomerSpecifiedEncryptionMismatch);
             assert_eq!(read(&world, &other, 0, 1).await, mismatch);
             let written: Vec<Bytes> = world.engine.entries().into_iter().map(|(_, value)| value).collect();
             let needle = &plain[..length.min(64)];
-            let stored = written.iter().any(|value| length > 16 && value.windows(needle.len()).any(|part| part == needle));
+            let stored =
+                written.iter().any(|value| length > 16 && value.windows(needle.len()).any(|part| part == needle));
             assert!(!stored, "the bytes of {length} are in a row as they were sent");
         }
         let block = |id: &str, encryption: &Encryption| PutBlock {
@@ -158,8 +160,9 @@ async fn customers_keys_encrypt_what_is_stored() {
             let received = receive(&key, &pattern(seed as u64, length)).await;
             world.store.put_block(&blob("b"), block(id, &encryption), received).await.unwrap();
         }
-        let mixed = world.store.put_block(&blob("b"), block("Q0ND", &Encryption::Service), world.receive(b"x").await);
-        assert_eq!(mixed.await, refused(Refusal::BlobUsesCustomerSpecifiedEncryption));
+        let (at, plain) = (blob("b"), world.receive(b"x").await);
+        let mixed = world.store.put_block(&at, block("Q0ND", &Encryption::Service), plain).await;
+        assert_eq!(mixed, refused(Refusal::BlobUsesCustomerSpecifiedEncryption));
         let list = [(Search::Latest, "QkJC"), (Search::Latest, "QUFB"), (Search::Latest, "QkJC")];
         assert_eq!(world.commit("b", &list).await, refused(Refusal::BlobUsesCustomerSpecifiedEncryption));
         let put = PutBlockList { encryption: encryption.clone(), ..block_list(&list) };

@@ -68,11 +68,8 @@ fn a_locked_policy_only_grows() {
         (policy(20, true), policy(30, false), false),
     ];
     for (before, after, allowed) in table {
-        let set = SetImmutabilityPolicy {
-            which: Which::Current,
-            policy: after.unwrap(),
-            conditions: Conditions::default(),
-        };
+        let set =
+            SetImmutabilityPolicy { which: Which::Current, policy: after.unwrap(), conditions: Conditions::default() };
         let want = if allowed { Ok(after) } else { Err(Refusal::BlobImmutableDueToPolicy) };
         let got = set.decide(Some(&blob(before, None))).map(|blob| blob.immutability);
         assert_eq!(got, want, "{before:?} → {after:?}");
