@@ -1,6 +1,7 @@
 //! Who may, as far as it is the Table service's own affair: SAS for a part of a table, and the verbs that come in disguise.
 
 use http::Method;
+use lazuli_model::roles;
 use lazuli_model::table::{Action, Change, Expect, Key, Place, Refused, Within};
 use lazuli_model::{Refusal, TableName, Version};
 use lazuli_store::TableAt;
@@ -61,17 +62,28 @@ pub fn untunnel(head: &mut Head) -> Result<(), Refusal> {
 }
 
 /// Whether a change of `table` is within what was granted.
-pub fn may_change(grant: &Grant, table: &TableName, change: &Change) -> Result<(), Refusal> {
-    let letters = match &change.action {
-        Action::Insert(_) => "a",
-        Action::Replace(Place::Found(_), _) | Action::Merge(Place::Found(_), _) => "u",
-        Action::Replace(Place::Anywhere, _) | Action::Merge(Place::Anywhere, _) => "au",
-        Action::Delete(Expect::Any | Expect::Tag(_)) => "d",
+pub fn may_change(grant: &Grant, account: &str, table: &TableName, change: &Change) -> Result<(), Refusal> {
+    let (letters, action) = match &change.action {
+        Action::Insert(_) => ("a", roles::Action::EntityAdd),
+        Action::Replace(Place::Found(_), _) | Action::Merge(Place::Found(_), _) => ("u", roles::Action::EntityUpdate),
+        Action::Replace(Place::Anywhere, _) | Action::Merge(Place::Anywhere, _) => ("au", roles::Action::EntityUpsert),
+        Action::Delete(Expect::Any | Expect::Tag(_)) => ("d", roles::Action::EntityDelete),
     };
     if !letters.chars().all(|letter| grant.letters.has(letter)) {
         return Err(Refusal::AuthorizationPermissionMismatch);
     }
+    has_role(grant, account, table, action)?;
     may_reach(grant, table, &change.key)
+}
+
+/// Whether whoever holds a token may do this to `table`; who holds none is not asked.
+pub fn has_role(grant: &Grant, account: &str, table: &TableName, action: roles::Action) -> Result<(), Refusal> {
+    match &grant.principal {
+        Some(principal) if !principal.may(action, account, Some(table.as_str())) => {
+            Err(Refusal::AuthorizationPermissionMismatch)
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Whether an entity is within what was granted.

@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
+use lazuli_model::roles::Action;
 use lazuli_model::table::{Change, Changed, Key, Refused, check_batch};
 use lazuli_model::{Refusal, TableName};
 use lazuli_store::{Failure, OpenTable, TableAt};
 
-use super::access::may_change;
+use super::access::{has_role, may_change};
 use super::answers::{changed, fresh, prefer};
 use super::errors::{error, is_of_the_state};
 use super::format::{Format, Level};
@@ -80,7 +81,7 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Ve
     for (index, operation) in operations.iter().enumerate() {
         let change = asked::change(&operation.head, &table.name, operation.body);
         let change = change.map_err(|refusal| in_batch(index, refusal))?;
-        may_change(&ask.grant, &table.name, &change)?;
+        may_change(&ask.grant, &ask.head.account, &table.name, &change)?;
         changes.push(change);
     }
     let after = match changes.as_slice() {
@@ -152,6 +153,7 @@ async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
     if !ask.grant.letters.has('r') {
         return Err(Refusal::AuthorizationPermissionMismatch.into());
     }
+    has_role(&ask.grant, &ask.head.account, &operation.head.table_at()?.table, Action::EntityRead)?;
     let outcome = match operation.head.table_target()? {
         Target::Entity { .. } => get_entity::answer(ask, &operation.head).await,
         Target::Entities(_) | Target::Tables | Target::Table(_) | Target::Batch => {

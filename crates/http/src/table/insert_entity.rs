@@ -30,7 +30,7 @@ pub async fn change(ask: &mut Ask) -> Result<Answer, Failure> {
     let table = asked::open(ask).await?;
     let body = ask.body.document(DOCUMENT_MAX).await?;
     let change = asked::change(&ask.head, &table.name, &body)?;
-    if let Err(refusal) = may_change(&ask.grant, &table.name, &change) {
+    if let Err(refusal) = may_change(&ask.grant, &ask.head.account, &table.name, &change) {
         ask.beside.insert(name::CACHE_CONTROL.clone(), http::HeaderValue::from_static("no-cache"));
         return Err(refusal.into());
     }
