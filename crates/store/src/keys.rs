@@ -16,6 +16,7 @@ pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
+pub const LENT: Column = Column(b'l');
 pub const DEAD_SPACES: Column = Column(b'x');
 
 // Columns of a container's space.
@@ -95,6 +96,31 @@ pub fn dead_space(space: Space) -> Key {
 
 pub fn read_dead_space(key: &Key) -> Option<Space> {
     key.row()[..].try_into().ok().map(|id| Space(u128::from_be_bytes(id)))
+}
+
+/// The rows of what is lent of one extent change together. No account's name begins with NUL.
+pub fn lent_partition(extent: u64) -> Partition {
+    Partition::new(ROOT, Bytes::from([NUL, &extent.to_be_bytes()].concat()))
+}
+
+/// All holders of a piece that is lent.
+pub fn lent_of((extent, offset): (u64, u64)) -> Key {
+    Key::new(ROOT, LENT, &[&extent.to_be_bytes(), &offset.to_be_bytes()])
+}
+
+pub fn lent((extent, offset): (u64, u64), holder: &BlobKeys) -> Key {
+    let (extent, offset, space) = (extent.to_be_bytes(), offset.to_be_bytes(), holder.space.0.to_be_bytes());
+    Key::new(ROOT, LENT, &[&extent, &offset, &space, &holder.name])
+}
+
+/// The piece's extent and offset, and the holder.
+pub fn read_lent(key: &Key) -> Option<(u64, u64, BlobKeys)> {
+    let row = key.row();
+    let (extent, rest) = row.split_first_chunk()?;
+    let (offset, rest) = rest.split_first_chunk()?;
+    let (space, name) = rest.split_first_chunk()?;
+    let holder = BlobKeys { space: Space(u128::from_be_bytes(*space)), name: row.slice_ref(name) };
+    Some((u64::from_be_bytes(*extent), u64::from_be_bytes(*offset), holder))
 }
 
 /// Everything in a column.
@@ -295,6 +321,7 @@ mod tests {
         let keys = BlobKeys::new(7, "dir/blob");
         let piece = Piece { extent: 3, offset: 9, length: 1, seal: 0 };
         assert_eq!(read_claim(&keys.claim(&piece)), Some((3, 9, keys.name.clone())));
+        assert_eq!(read_lent(&lent((3, 9), &keys)), Some((3, 9, keys.clone())));
         for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5), keys.small(1, 2, 3)]
         {
             assert_eq!(name_of(&key), keys.name);

@@ -12,6 +12,7 @@ mod blob;
 mod claims;
 mod container;
 mod keys;
+mod lending;
 mod manifest;
 mod md5;
 mod queue;

@@ -80,6 +80,7 @@ first_version!(
     Chunk,
     Count,
     Claim,
+    Holding,
     Dead,
     Queue,
     Head,
@@ -255,6 +256,13 @@ pub struct Claim {
     pub length: u64,
     pub seal: u64,
     pub holders: u32,
+}
+
+/// A partition that a piece was lent to, or that lends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// When a copy to there began, which may not have claimed the piece yet.
+    pub since: Option<Timestamp>,
 }
 
 /// What one transaction left to collect.

@@ -2,6 +2,8 @@
 
 mod block_list;
 mod blocks;
+mod copy_blob;
+mod copy_source;
 mod delete_blob;
 mod get_blob;
 mod lease_blob;

@@ -21,7 +21,7 @@ use crate::{Failure, Store};
 pub struct Reader {
     pub blob: Blob,
     store: Store,
-    keys: BlobKeys,
+    pub(super) keys: BlobKeys,
     chunk: Option<Loaded>,
     /// The piece that is being read.
     stream: Option<Box<dyn Chunks>>,

@@ -44,6 +44,8 @@ pub(super) enum Round {
         next: Key,
     },
     DeadSpaces(Key),
+    /// Rows of lent pieces from here on.
+    Lent(Key),
 }
 
 impl Store {
@@ -62,7 +64,8 @@ impl Store {
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
-            Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
+            Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
+            Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
         };
         Ok(true)
     }
@@ -152,7 +155,7 @@ impl Store {
         })
     }
 
-    async fn visit_dead_spaces(&self, from: Key) -> Result<Option<Round>, Failure> {
+    async fn visit_dead_spaces(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::DEAD_SPACES).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
         for (key, _) in &rows {
@@ -160,7 +163,10 @@ impl Store {
                 self.sweep.hint_space(space);
             }
         }
-        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| Round::DeadSpaces(last.successor())))
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::DeadSpaces(last.successor()),
+            Some(_) | None => Round::Lent(keys::column(keys::ROOT, keys::LENT)),
+        })
     }
 }
 

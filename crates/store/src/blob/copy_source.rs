@@ -1,0 +1,64 @@
+//! The source of a copy: opened like a blob that is read, but under the rules of copies.
+
+use lazuli_engine::Txn;
+use lazuli_model::Refusal;
+use lazuli_model::blob::{Blob, CopySource};
+
+use super::get_blob::stored;
+use super::reader::Held;
+use crate::keys::BlobKeys;
+use crate::manifest::Loaded;
+use crate::transact::{Decided, container_id, now};
+use crate::upload::{Broken, Received, Source};
+use crate::{BlobAt, Failure, Reader, Store};
+
+impl Store {
+    pub async fn open_source(&self, at: &BlobAt, source: &CopySource) -> Result<Reader, Failure> {
+        // Held before the record is read that names them: rows and pieces stay until the reader goes.
+        let (pin, generation) = (self.content.pin(), self.readers.enter());
+        let (keys, blob, chunk) = self.look(|txn| open(txn, at, source)).await?;
+        Ok(Reader::new(self.clone(), keys, blob, chunk, Some(Held { _pin: pin, _generation: Some(generation) })))
+    }
+
+    /// Takes in the bytes `from..to` of a source, as if a client sent them.
+    pub async fn receive_from(&self, source: &mut Reader, from: u64, to: u64, md5: bool) -> Result<Received, Failure> {
+        source.seek(from, to);
+        let mut bytes = Reading { reader: source, failure: None };
+        let received = self.receive(&mut bytes, Some(to - from), u64::MAX, md5).await;
+        // What went wrong was ours, and not the client's that hung up.
+        match bytes.failure {
+            Some(failure) => Err(failure),
+            None => received,
+        }
+    }
+}
+
+fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {
+    let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
+    let found = stored(txn, &keys, source.which)?;
+    source.decide(found.as_ref(), now(txn))?;
+    let blob = found.ok_or(Refusal::BlobNotFound)?;
+    let chunk = match blob.content.starts[..] {
+        [start] => txn.get(&keys.chunk(blob.content.id, start))?,
+        [] | [_, _, ..] => None,
+    };
+    let chunk = chunk.map(|bytes| Loaded::decode(0, &bytes)).transpose()?;
+    Ok((keys, blob, chunk))
+}
+
+/// A blob's bytes as a body.
+struct Reading<'a> {
+    reader: &'a mut Reader,
+    failure: Option<Failure>,
+}
+
+impl Source for Reading<'_> {
+    fn next(&mut self) -> lazuli_engine::BoxFuture<'_, Result<Option<bytes::Bytes>, Broken>> {
+        Box::pin(async {
+            self.reader.next().await.map_err(|failure| {
+                self.failure = Some(failure);
+                Broken::HungUp
+            })
+        })
+    }
+}
