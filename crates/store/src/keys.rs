@@ -29,6 +29,7 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const ERRANDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 
@@ -211,6 +212,11 @@ impl BlobKeys {
 
     pub fn shared(&self, content: u64) -> Key {
         self.numbered(SHARED, content)
+    }
+
+    /// There is a copy under way to this blob.
+    pub fn errand(&self) -> Key {
+        Key::new(self.space, ERRANDS, &[&self.name])
     }
 
     pub fn garbage(&self, stamp: u64) -> Key {

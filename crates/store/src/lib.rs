@@ -25,7 +25,7 @@ mod sweep;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Reader};
+pub use blob::{BlockLists, Digested, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};

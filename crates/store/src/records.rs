@@ -81,6 +81,7 @@ first_version!(
     Count,
     Claim,
     Holding,
+    Errand,
     Dead,
     Queue,
     Head,
@@ -263,6 +264,14 @@ pub struct Claim {
 pub struct Holding {
     /// When a copy to there began, which may not have claimed the piece yet.
     pub since: Option<Timestamp>,
+}
+
+/// A copy is under way, and somebody is at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errand {
+    pub copy: u128,
+    /// When that was last said.
+    pub alive: Timestamp,
 }
 
 /// What one transaction left to collect.

@@ -7,6 +7,7 @@ use lazuli_model::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Ti
 
 use crate::answer::{Answer, name};
 use crate::auth::Overrides;
+use crate::blob::copied;
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
 use crate::wire::digest::parse_kept_md5;
@@ -161,7 +162,7 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .date(&name::CREATION_TIME, blob.created);
     let answer = if snapshot { answer } else { lease(answer, blob.lease, now) };
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
-    metadata_of(answer, &blob.metadata)
+    metadata_of(copied::describe(answer, blob), &blob.metadata)
 }
 
 /// The tier, which Get Blob shows only since 2026-10-06.

@@ -90,6 +90,7 @@ fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Re
         now: head.now,
         metadata: page::has(&include, "metadata"),
         tags: page::has(&include, "tags"),
+        copy: page::has(&include, "copy"),
     };
     Ok(xml::blobs(&listing, page))
 }

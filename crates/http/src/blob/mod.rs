@@ -1,6 +1,9 @@
 //! The Blob service: one file per operation, and the two tables that name them all.
 
+pub mod abort_copy_blob;
 pub mod batch;
+pub mod copy_blob;
+pub mod copy_blob_from_url;
 pub mod create_container;
 pub mod delete_blob;
 pub mod delete_container;
@@ -20,7 +23,9 @@ pub mod lease_container;
 pub mod list_blobs;
 pub mod list_containers;
 pub mod put_blob;
+pub mod put_blob_from_url;
 pub mod put_block;
+pub mod put_block_from_url;
 pub mod put_block_list;
 pub mod set_blob_metadata;
 pub mod set_blob_properties;
@@ -31,11 +36,13 @@ pub mod set_service_properties;
 pub mod snapshot_blob;
 
 mod content;
+pub(crate) mod copied;
+mod copy_source;
 pub(crate) mod headers;
 mod lease;
 pub(crate) mod page;
 
-use crate::operation::When::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
+use crate::operation::When::{Header, HeaderIs, NoHeader, NoQuery, Query};
 use crate::operation::{On, Operation, Spec, served_table};
 
 /// Every operation that is served, the busiest first.
@@ -78,6 +85,11 @@ pub static SERVED: &[Operation] = served_table![
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
+    copy_blob::SPEC,
+    copy_blob_from_url::SPEC,
+    abort_copy_blob::SPEC,
+    put_blob_from_url::SPEC,
+    put_block_from_url::SPEC,
     batch::SERVICE,
     batch::SERVICE_BY_PATH,
     batch::CONTAINER,
@@ -101,11 +113,6 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "ResizePageBlob", comp: Some("properties"), when: &[Header("x-ms-blob-content-length")], ..BLOB },
     Spec { name: "SetSequenceNumber", comp: Some("properties"), when: &[Header("x-ms-sequence-number-action"), NoHeader("x-ms-blob-content-length")], ..BLOB },
     Spec { name: "IncrementalCopyBlob", comp: Some("incrementalcopy"), ..BLOB },
-    Spec { name: "PutBlobFromURL", when: &[Header("x-ms-copy-source"), Header("x-ms-blob-type")], ..BLOB },
-    Spec { name: "CopyBlobFromURL", when: &[Header("x-ms-copy-source"), NoHeader("x-ms-blob-type"), HeaderIs("x-ms-requires-sync", "true")], ..BLOB },
-    Spec { name: "CopyBlob", when: &[Header("x-ms-copy-source"), NoHeader("x-ms-blob-type"), HeaderIsNot("x-ms-requires-sync", "true")], ..BLOB },
-    Spec { name: "AbortCopyBlob", comp: Some("copy"), ..BLOB },
-    Spec { name: "PutBlockFromURL", comp: Some("block"), when: &[Header("x-ms-copy-source")], ..BLOB },
     Spec { name: "SetBlobTier", comp: Some("tier"), ..BLOB },
     Spec { name: "SetBlobExpiry", comp: Some("expiry"), ..BLOB },
     Spec { name: "UndeleteBlob", comp: Some("undelete"), ..BLOB },

@@ -47,7 +47,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(answer(&ask.head, &blob, &digests))
 }
 
-fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
+pub fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
     Ok(PutBlob {
         headers: content_headers(head)?,
         metadata: headers::metadata(head)?,

@@ -46,7 +46,7 @@ impl Store {
         self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
         if source.keys == keys
-            && let Some(blob) = self.share_within(&keys, &source, which, decide.clone()).await?
+            && let Some(blob) = self.share_within(&keys, &Origin::of(&source), which, decide.clone()).await?
         {
             return Ok(blob);
         }
@@ -67,6 +67,19 @@ impl Store {
         self.copy_content(keys, &mut source, false, decide).await
     }
 
+    /// Of a source elsewhere, whose bytes have been received; `source` is what is known of it.
+    pub async fn copy_received(
+        &self,
+        at: &BlobAt,
+        copy: CopyBlob,
+        source: Blob,
+        content: Received,
+    ) -> Result<Blob, Failure> {
+        let keys = self.blob_keys(at).await?;
+        let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &source, content, now));
+        self.adopt_received(&keys, content, decide).await
+    }
+
     async fn copy_content(
         &self,
         keys: BlobKeys,
@@ -74,10 +87,11 @@ impl Store {
         with_blocks: bool,
         decide: Arc<Decide>,
     ) -> Result<Blob, Failure> {
-        let length = source.blob.content.length;
-        if length > INLINE_MAX || (with_blocks && source.blob.content.blocks > 0) {
+        let origin = Origin::of(source);
+        let length = origin.content.length;
+        if length > INLINE_MAX || (with_blocks && origin.content.blocks > 0) {
             for _ in 0..ATTEMPTS {
-                let Some(lent) = self.borrow(source, &keys, with_blocks).await? else { break };
+                let Some(lent) = self.borrow(&origin, &keys, with_blocks).await? else { break };
                 if let Some(blob) = self.adopt_lent(&keys, lent, decide.clone()).await? {
                     return Ok(blob);
                 }
@@ -88,7 +102,7 @@ impl Store {
     }
 
     /// The source's manifest, with its pieces lent to `to`; `None` when they cannot be.
-    async fn borrow(&self, source: &Reader, to: &BlobKeys, with_blocks: bool) -> Result<Option<Lent>, Failure> {
+    async fn borrow(&self, source: &Origin, to: &BlobKeys, with_blocks: bool) -> Result<Option<Lent>, Failure> {
         let Some((manifest, runs)) = self.manifest_of(source, with_blocks).await? else {
             return Ok(None);
         };
@@ -104,8 +118,8 @@ impl Store {
 
     /// The chunks of a source, as they are or without blocks, and the pieces that they hold. `None` when it was deleted meanwhile: of
     /// a single chunk, which its reader has, the row does not wait for readers.
-    async fn manifest_of(&self, source: &Reader, with_blocks: bool) -> Result<Option<(Manifest, Vec<Run>)>, Failure> {
-        let content = &source.blob.content;
+    async fn manifest_of(&self, source: &Origin, with_blocks: bool) -> Result<Option<(Manifest, Vec<Run>)>, Failure> {
+        let content = &source.content;
         let (mut chunks, mut runs, mut entries) = (Vec::new(), Vec::new(), Vec::<(Entry, Bytes)>::new());
         for start in &content.starts {
             let key = source.keys.chunk(content.id, *start);
@@ -171,11 +185,11 @@ impl Store {
     async fn share_within(
         &self,
         keys: &BlobKeys,
-        source: &Reader,
+        source: &Origin,
         which: Which,
         decide: Arc<Decide>,
     ) -> Result<Option<Blob>, Failure> {
-        let content = source.blob.content.clone();
+        let content = source.content.clone();
         let (hinted, keys) = (keys.clone(), keys.clone());
         let shared = self
             .transact(keys.partition(), move |txn| {
@@ -198,6 +212,18 @@ impl Store {
     }
 }
 
+/// What of a source is not its bytes.
+struct Origin {
+    keys: BlobKeys,
+    content: ContentRef,
+}
+
+impl Origin {
+    fn of(source: &Reader) -> Self {
+        Self { keys: source.keys.clone(), content: source.blob.content.clone() }
+    }
+}
+
 struct Lent {
     manifest: Manifest,
     runs: Vec<Run>,
@@ -215,11 +241,11 @@ fn holds(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided<bool> {
     Ok(true)
 }
 
-fn adopt(
+pub(super) fn adopt(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     manifest: &Manifest,
-    decide: &Decide,
+    decide: impl Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal>,
     claim: impl Fn(&mut Txn<'_>) -> Decided<()>,
 ) -> Decided<(Blob, bool)> {
     let old = base(txn, keys)?;

@@ -9,7 +9,7 @@ use super::reader::Held;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::transact::{Decided, container_id, now};
-use crate::upload::{Broken, Received, Source};
+use crate::upload::{Broken, Digesting, Received, Source};
 use crate::{BlobAt, Failure, Reader, Store};
 
 impl Store {
@@ -31,6 +31,33 @@ impl Store {
             None => received,
         }
     }
+}
+
+impl Store {
+    /// The digests of the bytes `from..to` of a source, which stay where they are.
+    pub async fn digest(&self, source: &mut Reader, from: u64, to: u64, md5: bool) -> Result<Digested, Failure> {
+        source.seek(from, to);
+        let mut crc64 = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
+        let mut digesting = md5.then(|| Digesting::new(&self.digests));
+        while let Some(bytes) = source.next().await? {
+            crc64.update(&bytes);
+            if let Some(digesting) = &mut digesting {
+                digesting.update(bytes).await?;
+            }
+        }
+        let md5 = match digesting {
+            Some(digesting) => Some(digesting.finish().await?),
+            None => None,
+        };
+        Ok(Digested { crc64: crc64.finalize(), md5 })
+    }
+}
+
+/// What is known of bytes that were read and not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digested {
+    pub crc64: u64,
+    pub md5: Option<[u8; 16]>,
 }
 
 fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {

@@ -1,5 +1,6 @@
 //! Operations on blobs: one file each.
 
+mod abort_copy;
 mod block_list;
 mod blocks;
 mod copy_blob;
@@ -7,6 +8,7 @@ mod copy_source;
 mod delete_blob;
 mod get_blob;
 mod lease_blob;
+mod pending_copy;
 mod properties;
 mod put_blob;
 mod put_block;
@@ -17,6 +19,7 @@ mod snapshot_blob;
 mod tags;
 
 pub use block_list::BlockLists;
+pub use copy_source::Digested;
 pub use reader::Reader;
 
 use lazuli_engine::Txn;

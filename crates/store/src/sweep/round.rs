@@ -35,6 +35,11 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// The copies under way in a container; then containers from `next` on.
+    Errands {
+        from: Key,
+        next: Key,
+    },
     /// Queues from here on.
     Queues(Key),
     /// The messages of a queue; then queues from `next` on.
@@ -62,6 +67,10 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Errands { from, next } => Some(match self.visit_errands(&from, now).await? {
+                Some(from) => Round::Errands { from, next },
+                None => Round::Containers(next),
+            }),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
@@ -107,7 +116,7 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Containers(next),
+            Some(_) | None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
         })
     }
 

@@ -22,10 +22,11 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
+    keys::ERRANDS,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,

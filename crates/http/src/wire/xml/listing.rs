@@ -12,6 +12,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answers::tag_set;
 use super::{attribute, document, element, is_char, number, optional};
+use crate::blob::copied::status_text;
+use crate::head::guid;
 
 /// Since then names that XML cannot hold are percent-encoded, and say so.
 const ENCODES_NAMES: Version = Version::new(2021, 2, 12);
@@ -49,6 +51,7 @@ pub struct BlobListing<'a> {
     pub now: Timestamp,
     pub metadata: bool,
     pub tags: bool,
+    pub copy: bool,
 }
 
 pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
@@ -221,9 +224,32 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     if item.snapshot.is_none() {
         lease(out, blob.lease.shown(listing.now));
     }
+    if listing.copy {
+        copied(out, blob);
+    }
     element(out, "ServerEncrypted", "true");
     if !blob.tags.is_empty() {
         number(out, "TagCount", blob.tags.len());
+    }
+}
+
+fn copied(out: &mut String, blob: &Blob) {
+    let Some(copy) = &blob.copy else { return };
+    element(out, "CopyId", &guid(copy.id));
+    element(out, "CopySource", &copy.source);
+    element(out, "CopyStatus", status_text(copy.status));
+    element(out, "CopyProgress", &format!("{}/{}", copy.done, copy.total));
+    if let Some(completed) = copy.completed {
+        element(out, "CopyCompletionTime", &completed.to_http());
+    }
+    if let Some(description) = &copy.description {
+        element(out, "CopyStatusDescription", description);
+    }
+    if copy.incremental {
+        element(out, "IncrementalCopy", "true");
+        if let Some(snapshot) = copy.snapshot {
+            element(out, "CopyDestinationSnapshot", &snapshot.to_iso());
+        }
     }
 }
 
@@ -268,6 +294,7 @@ mod tests {
             now: at("Thu, 18 Aug 2022 19:22:10 GMT"),
             metadata: false,
             tags: false,
+            copy: false,
         }
     }
 

@@ -1,0 +1,21 @@
+//! Abort Copy Blob: the target stays, empty, and says that it was aborted.
+
+use lazuli_model::blob::{AbortCopyBlob, Blob};
+
+use super::base;
+use super::replace::change;
+use crate::transact::now;
+use crate::{BlobAt, Failure, Store};
+
+impl Store {
+    pub async fn abort_copy(&self, at: &BlobAt, abort: AbortCopyBlob) -> Result<Blob, Failure> {
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let blob = abort.decide(base(txn, &keys)?.as_ref(), now(txn))?;
+            change(txn, &keys, &blob);
+            txn.delete(keys.errand());
+            Ok(blob)
+        })
+        .await
+    }
+}
