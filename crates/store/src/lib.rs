@@ -11,6 +11,7 @@ mod account;
 mod blob;
 mod claims;
 mod container;
+mod crypt;
 mod keys;
 mod lending;
 mod manifest;
@@ -26,6 +27,7 @@ mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Digested, Reader};
+pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
@@ -36,6 +38,7 @@ use std::sync::Arc;
 use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
+use lazuli_model::blob::Rehydration;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -86,6 +89,7 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    rehydration: Rehydration,
     accounts: Arc<account::Cache>,
 }
 
@@ -93,7 +97,20 @@ impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()), accounts: Arc::default() }
+        Self {
+            engine,
+            content,
+            readers,
+            sweep,
+            digests: Arc::new(md5::Digests::new()),
+            accounts: Arc::default(),
+            rehydration: Rehydration::DEFAULT,
+        }
+    }
+
+    /// How long the way back from the archive takes.
+    pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
+        Self { rehydration, ..self }
     }
 
     /// The engine's clock; the only one there is.

@@ -25,7 +25,7 @@ fn at(container_name: &str, name: &str) -> BlobAt {
 }
 
 fn source(which: Which) -> CopySource {
-    CopySource { which, conditions: Conditions::default(), family: Family::Copy, rehydrates: false }
+    CopySource { which, conditions: Conditions::default(), family: Family::Copy, rehydrates: false, key: None }
 }
 
 fn copying() -> CopyBlob {
@@ -37,6 +37,8 @@ fn copying() -> CopyBlob {
         tags: CopyTags::These(Tags::default()),
         tier: None,
         seal: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
@@ -45,7 +47,7 @@ fn copying() -> CopyBlob {
 
 async fn copy(store: &Store, from: &BlobAt, which: Which, to: &BlobAt) -> Result<Blob, Failure> {
     let reader = store.open_source(from, &source(which)).await?;
-    store.copy_blob(to, copying(), reader, which).await
+    store.copy_blob(to, copying(), reader, which, None).await
 }
 
 async fn put(store: &Store, at: &BlobAt, bytes: &[u8]) {
@@ -138,7 +140,7 @@ async fn blocks_and_their_ids_are_copied_and_put_from_url_has_none() {
     copy(store, &from, Which::Current, &to).await.unwrap();
     let reader = store.open_source(&from, &source(Which::Current)).await.unwrap();
     let size = world.content.size();
-    store.put_blob_from(&flat, put_blob(), None, reader).await.unwrap();
+    store.put_blob_from(&flat, put_blob(), None, reader, None).await.unwrap();
     assert_eq!(world.content.size(), size);
     for (blob, count) in [(&from, 3), (&to, 3), (&flat, 0)] {
         assert_eq!(get(store, blob, Which::Current).await.unwrap(), blocks.concat());
@@ -189,7 +191,7 @@ async fn a_source_that_is_deleted_meanwhile_is_copied_from_its_bytes() {
     let reader = store.open_source(&from, &source(Which::Current)).await.unwrap();
     store.delete_blob(&from, delete()).await.unwrap();
     sweep(store).await;
-    store.copy_blob(&to, copying(), reader, Which::Current).await.unwrap();
+    store.copy_blob(&to, copying(), reader, Which::Current, None).await.unwrap();
     sweep(store).await;
     assert_eq!(get(store, &to, Which::Current).await.unwrap(), pattern(1, 50_000));
 }

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use lazuli_model::{Refusal, Version};
-use lazuli_store::{Broken, Failure, Reader, Received, Source};
+use lazuli_store::{Broken, Failure, Lock, Reader, Received, Source};
 
 use crate::answer::{Answer, name};
+use crate::blob::encryption;
 use crate::body::Upload;
 use crate::head::Head;
 use crate::serve::Ask;
@@ -36,17 +37,24 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
         return Err(Refusal::RequestBodyTooLarge { limit }.into());
     }
     let md5 = whole || claimed.transfer_md5.is_some();
+    // A body that comes with a key is encrypted by it before a byte is stored.
+    let lock = encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)()));
     let received = match structured {
-        None => ask.store.receive(&mut ask.body, expected, limit, md5).await?,
+        None => ask.store.receive_encrypted(&mut ask.body, expected, limit, md5, lock).await?,
         Some(length) => {
             let decoder = Some(Decoder::new(length));
             let mut source = Framed { body: &mut ask.body, decoder, pieces: Vec::new(), ready: VecDeque::new() };
-            ask.store.receive(&mut source, expected, limit, md5).await?
+            ask.store.receive_encrypted(&mut source, expected, limit, md5, lock).await?
         }
     };
     claimed.check(received.md5, received.crc64, whole)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some() };
     Ok((received, digests))
+}
+
+/// For what comes with a key: it is encrypted by it before a byte is stored.
+pub fn lock(ask: &Ask) -> Result<Option<Lock>, Refusal> {
+    Ok(encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)())))
 }
 
 /// Takes in a part of a source of a copy, checked as a body is.
@@ -57,7 +65,7 @@ pub async fn from_source(
     claimed: Claimed,
 ) -> Result<(Received, Digests), Failure> {
     let md5 = claimed.transfer_md5.is_some();
-    let received = ask.store.receive_from(source, span.from, span.to, md5).await?;
+    let received = ask.store.receive_from(source, span.from, span.to, md5, lock(ask)?).await?;
     claimed.check(received.md5, received.crc64, false)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
     Ok((received, digests))
@@ -73,7 +81,7 @@ pub async fn from_elsewhere(
 ) -> Result<(Received, Digests), Failure> {
     let md5 = md5 || claimed.transfer_md5.is_some();
     let expected = source.length;
-    let received = ask.store.receive(source, expected, most, md5).await?;
+    let received = ask.store.receive_encrypted(source, expected, most, md5, lock(ask)?).await?;
     claimed.check(received.md5, received.crc64, false)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
     Ok((received, digests))

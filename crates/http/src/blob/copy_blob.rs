@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Family, Tier};
+use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Encryption, Family, Tier};
 use lazuli_store::{BlobAt, Broken, Failure, Source, Store};
 
 use crate::answer::{Answer, name};
 use crate::blob::copied::status_text;
 use crate::blob::copy_source::{self, From};
-use crate::blob::headers;
+use crate::blob::{content, encryption, headers, protection};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -36,12 +36,12 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let copy = parse(ask, Family::Copy)?;
+    let copy = parse(ask, Family::Copy, encryption::settle(ask).await?)?;
     let rehydrates = copy.tier.is_some_and(|tier| tier != Tier::Archive);
     let opened = copy_source::open(ask, Family::Copy, rehydrates, copy.tags == CopyTags::OfSource).await?;
     let copy = CopyBlob { source: opened.url, ..copy };
     let blob = match opened.from {
-        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which).await?,
+        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, content::lock(ask)?).await?,
         From::Elsewhere(fetched) => {
             let total = fetched.length.unwrap_or_default();
             let id = copy.id;
@@ -107,7 +107,7 @@ impl Source for Counted<'_> {
 }
 
 /// For Copy Blob and Copy Blob From URL.
-pub fn parse(ask: &Ask, family: Family) -> Result<CopyBlob, Refusal> {
+pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBlob, Refusal> {
     let head = &ask.head;
     let metadata = headers::metadata(head)?;
     Ok(CopyBlob {
@@ -118,6 +118,8 @@ pub fn parse(ask: &Ask, family: Family) -> Result<CopyBlob, Refusal> {
         tags: copy_source::tags(head)?,
         tier: headers::tier(head)?,
         seal: head.text("x-ms-seal-blob").map(|_| head.flag("x-ms-seal-blob")).transpose()?,
+        protection: protection::of_new(ask)?,
+        encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
         may_overwrite: ask.grant.may_overwrite,
@@ -126,6 +128,7 @@ pub fn parse(ask: &Ask, family: Family) -> Result<CopyBlob, Refusal> {
 
 pub fn answer(blob: &Blob) -> Answer {
     let answer = Answer::new(StatusCode::ACCEPTED).etag(blob.etag, blob.modified);
+    let answer = encryption::describe(answer, &blob.encryption);
     match &blob.copy {
         None => answer,
         Some(copy) => answer.text(&name::COPY_ID, guid(copy.id)).constant(&name::COPY_STATUS, status_text(copy.status)),

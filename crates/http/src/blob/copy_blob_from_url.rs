@@ -5,7 +5,7 @@ use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, copy_blob};
+use crate::blob::{content, copy_blob, encryption};
 use crate::operation::{Spec, When};
 use crate::serve::Ask;
 
@@ -24,7 +24,7 @@ const SOURCE_MAX: u64 = 256 << 20;
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let copy = copy_blob::parse(ask, Family::FromUrl)?;
+    let copy = copy_blob::parse(ask, Family::FromUrl, encryption::settle(ask).await?)?;
     let claimed = copy_source::claimed(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, copy.tags == CopyTags::OfSource).await?;
     let copy = CopyBlob { source: opened.url, ..copy };
@@ -32,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         From::Here { mut reader, which } => {
             let span = copy_source::span(ask, None, reader.blob.content.length, SOURCE_MAX)?;
             let digests = content::of_source(ask, &mut reader, span, claimed, false).await?;
-            (ask.store.copy_blob(&at, copy, *reader, which).await?, digests)
+            (ask.store.copy_blob(&at, copy, *reader, which, content::lock(ask)?).await?, digests)
         }
         From::Elsewhere(mut fetched) => {
             let (received, digests) = content::from_elsewhere(ask, &mut fetched, SOURCE_MAX, claimed, false).await?;

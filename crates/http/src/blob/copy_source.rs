@@ -9,11 +9,11 @@ use lazuli_model::blob::{CopySource, CopyTags, Family, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{Conditions, Refusal, Timestamp, Version};
-use lazuli_store::{BlobAt, Failure, Reader};
+use lazuli_store::{Failure, Reader};
 
 use crate::answer::name;
 use crate::auth::Grant;
-use crate::blob::{get_blob, headers};
+use crate::blob::{encryption, get_blob, headers};
 use crate::head::Head;
 use crate::serve::Ask;
 use crate::sources::{self, Fetched};
@@ -107,13 +107,13 @@ async fn here(
     if wants_tags && !grant.owner && !grant.letters.has('t') {
         return Err(Fault::Verify(Refusal::AuthorizationPermissionMismatch.into()));
     }
-    let source = CopySource { which, conditions, family, rehydrates };
-    let reader = open_here(ask, &at, &source).await.map_err(passed_on)?;
+    let key = encryption::source_key(&ask.head).map_err(Fault::Request)?;
+    let hash = key.as_ref().map(|key| key.hash());
+    let source = CopySource { which, conditions, family, rehydrates, key: hash };
+    let mut reader = ask.store.open_source(&at, &source).await.map_err(passed_on)?;
+    encryption::permit_read(ask, &reader.blob).map_err(Fault::Request)?;
+    reader.unlock(key);
     Ok(From::Here { reader: Box::new(reader), which })
-}
-
-async fn open_here(ask: &Ask, at: &BlobAt, source: &CopySource) -> Result<Reader, Failure> {
-    ask.store.open_source(at, source).await
 }
 
 /// What a client would send to read the source itself.

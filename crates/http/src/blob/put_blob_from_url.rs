@@ -7,7 +7,7 @@ use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, headers, put_blob};
+use crate::blob::{content, encryption, headers, put_blob};
 use crate::head::Head;
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
@@ -23,7 +23,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     // Only block blobs are made in one piece.
     ask.head.required("x-ms-blob-type", |text| text.eq_ignore_ascii_case("BlockBlob").then_some(()))?;
-    let asked = put_blob::parse(&ask.head, &ask.grant)?;
+    let asked = put_blob::parse(ask, encryption::settle(ask).await?)?;
     let tags = copy_source::tags(&ask.head)?;
     let claimed = copy_source::claimed(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, tags == CopyTags::OfSource).await?;
@@ -32,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let span = copy_source::span(ask, None, reader.blob.content.length, put_blob::CONTENT_MAX)?;
             let digests = content::of_source(ask, &mut reader, span, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &reader.blob)?;
-            (ask.store.put_blob_from(&at, put, digests.md5, *reader).await?, digests)
+            (ask.store.put_blob_from(&at, put, digests.md5, *reader, content::lock(ask)?).await?, digests)
         }
         From::Elsewhere(mut fetched) => {
             let (received, digests) =
@@ -42,6 +42,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         }
     };
     let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = encryption::describe(answer, &blob.encryption);
     Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
 }
 

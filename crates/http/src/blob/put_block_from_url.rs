@@ -7,7 +7,7 @@ use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, put_block};
+use crate::blob::{content, encryption, put_block};
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
 
@@ -16,7 +16,8 @@ pub const SPEC: Spec =
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let put = put_block::parse(&ask.head)?;
+    let put = put_block::parse(&ask.head, encryption::settle(ask).await?)?;
+    let encrypted = put.encryption.clone();
     let claimed = copy_source::claimed(&ask.head)?;
     let range = copy_source::range(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, false).await?;
@@ -34,5 +35,5 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     ask.store.put_block(&at, put, received).await?;
     let answer = Answer::new(StatusCode::CREATED).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
-    Ok(digests.answer(answer, &ask.head, false))
+    Ok(digests.answer(encryption::describe(answer, &encrypted), &ask.head, false))
 }

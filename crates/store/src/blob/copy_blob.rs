@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, ContentRef, CopyBlob, PutBlob, Which};
+use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Encryption, PutBlob, Which};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::get_blob::stored;
@@ -15,6 +15,7 @@ use super::put_blob::drop_pending;
 use super::replace::replace;
 use super::{base, reader::Reader};
 use crate::claims::{Trash, claim_staged, raise, share};
+use crate::crypt::Lock;
 use crate::keys::BlobKeys;
 use crate::lending::CLAIM_SECONDS;
 use crate::manifest::{Loaded, Manifest};
@@ -40,17 +41,19 @@ impl Store {
         copy: CopyBlob,
         mut source: Reader,
         which: Which,
+        lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
         let from = source.blob.clone();
         self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
         if source.keys == keys
+            && is_plain(&source, lock.as_ref())
             && let Some(blob) = self.share_within(&keys, &Origin::of(&source), which, decide.clone()).await?
         {
             return Ok(blob);
         }
-        self.copy_content(keys, &mut source, true, decide).await
+        self.copy_content(keys, &mut source, true, lock, decide).await
     }
 
     /// The same for Put Blob From URL: one piece, whatever blocks the source is made of. `md5` is the content's, if it is known.
@@ -60,11 +63,12 @@ impl Store {
         put: PutBlob,
         md5: Option<[u8; 16]>,
         mut source: Reader,
+        lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
         self.look(|txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| put.decide(old, content, md5, now));
-        self.copy_content(keys, &mut source, false, decide).await
+        self.copy_content(keys, &mut source, false, lock, decide).await
     }
 
     /// Of a source elsewhere, whose bytes have been received; `source` is what is known of it.
@@ -85,11 +89,13 @@ impl Store {
         keys: BlobKeys,
         source: &mut Reader,
         with_blocks: bool,
+        lock: Option<Lock>,
         decide: Arc<Decide>,
     ) -> Result<Blob, Failure> {
         let origin = Origin::of(source);
         let length = origin.content.length;
-        if length > INLINE_MAX || (with_blocks && origin.content.blocks > 0) {
+        let plain = is_plain(source, lock.as_ref());
+        if plain && (length > INLINE_MAX || (with_blocks && origin.content.blocks > 0)) {
             for _ in 0..ATTEMPTS {
                 let Some(lent) = self.borrow(&origin, &keys, with_blocks).await? else { break };
                 if let Some(blob) = self.adopt_lent(&keys, lent, decide.clone()).await? {
@@ -97,7 +103,7 @@ impl Store {
                 }
             }
         }
-        let received = self.receive_from(source, 0, length, false).await?;
+        let received = self.receive_from(source, 0, length, false, lock).await?;
         self.adopt_received(&keys, received, decide).await
     }
 
@@ -166,7 +172,7 @@ impl Store {
     }
 
     async fn adopt_received(&self, keys: &BlobKeys, content: Received, decide: Arc<Decide>) -> Result<Blob, Failure> {
-        let manifest = Manifest::of_body(&content.body, content.length);
+        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let (place, _) = content.body.place();
         let (hinted, keys) = (keys.clone(), keys.clone());
         let (blob, trash) = self
@@ -209,6 +215,14 @@ impl Store {
             self.hint(trash, hinted);
             blob
         }))
+    }
+}
+
+/// What is encrypted by a customer's key is of use under that key alone, and is written anew.
+fn is_plain(source: &Reader, lock: Option<&Lock>) -> bool {
+    match source.blob.encryption {
+        Encryption::Service | Encryption::Scope(_) => lock.is_none(),
+        Encryption::Customer(_) => false,
     }
 }
 

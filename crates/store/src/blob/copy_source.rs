@@ -6,6 +6,7 @@ use lazuli_model::blob::{Blob, CopySource};
 
 use super::get_blob::stored;
 use super::reader::Held;
+use crate::crypt::Lock;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::transact::{Decided, container_id, now};
@@ -21,10 +22,17 @@ impl Store {
     }
 
     /// Takes in the bytes `from..to` of a source, as if a client sent them.
-    pub async fn receive_from(&self, source: &mut Reader, from: u64, to: u64, md5: bool) -> Result<Received, Failure> {
+    pub async fn receive_from(
+        &self,
+        source: &mut Reader,
+        from: u64,
+        to: u64,
+        md5: bool,
+        lock: Option<Lock>,
+    ) -> Result<Received, Failure> {
         source.seek(from, to);
         let mut bytes = Reading { reader: source, failure: None };
-        let received = self.receive(&mut bytes, Some(to - from), u64::MAX, md5).await;
+        let received = self.receive_encrypted(&mut bytes, Some(to - from), u64::MAX, md5, lock).await;
         // What went wrong was ours, and not the client's that hung up.
         match bytes.failure {
             Some(failure) => Err(failure),

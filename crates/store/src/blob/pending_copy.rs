@@ -64,7 +64,7 @@ impl Store {
     /// The copy is whole.
     pub async fn end_copy(&self, at: &BlobAt, id: u128, content: Received) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
-        let manifest = Manifest::of_body(&content.body, content.length);
+        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let (place, _) = content.body.place();
         let hinted = keys.clone();
         let (blob, trash) = self

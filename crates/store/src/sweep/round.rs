@@ -40,6 +40,11 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// What has expired in a container; then containers from `next` on.
+    Expiries {
+        space: Space,
+        next: Key,
+    },
     /// Queues from here on.
     Queues(Key),
     /// The messages of a queue; then queues from `next` on.
@@ -69,8 +74,9 @@ impl Store {
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
             Round::Errands { from, next } => Some(match self.visit_errands(&from, now).await? {
                 Some(from) => Round::Errands { from, next },
-                None => Round::Containers(next),
+                None => Round::Expiries { space: from.space(), next },
             }),
+            Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
@@ -118,6 +124,14 @@ impl Store {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
             Some(_) | None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
         })
+    }
+
+    async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        for (expires, keys) in later {
+            self.sweep.hint_expiry(expires, keys);
+        }
+        Ok(if more { Round::Expiries { space, next } } else { Round::Containers(next) })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {

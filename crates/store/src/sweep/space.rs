@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 16] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
@@ -30,6 +30,8 @@ const COLUMNS: [Column; 14] = [
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
+    keys::EXPIRIES,
+    keys::GUARDS,
     keys::WINDOWS,
     keys::SMALLS,
     keys::GARBAGE,
