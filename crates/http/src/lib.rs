@@ -15,6 +15,7 @@ pub mod serve;
 pub mod sources;
 mod spelling;
 pub mod status;
+pub mod table;
 pub mod wire;
 
 pub use accounts::Accounts;

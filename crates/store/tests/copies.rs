@@ -61,7 +61,10 @@ async fn put_blocks(store: &Store, at: &BlobAt, blocks: &[Vec<u8>]) {
     for (id, bytes) in ids.iter().zip(blocks) {
         let mut body = Parts::of(bytes, 10_000);
         let received = store.receive(&mut body, Some(bytes.len() as u64), u64::MAX, false).await.unwrap();
-        store.put_block(at, PutBlock { id: block_id(id), lease: None }, received).await.unwrap();
+        store
+            .put_block(at, PutBlock { id: block_id(id), encryption: Default::default(), lease: None }, received)
+            .await
+            .unwrap();
     }
     let list: Vec<_> = ids.iter().take(blocks.len()).map(|id| (Search::Latest, *id)).collect();
     store.put_block_list(at, block_list(&list)).await.unwrap();
@@ -87,7 +90,7 @@ async fn sweep(store: &Store) {
 }
 
 async fn create(store: &Store, name: &str, id: u128) {
-    let create = CreateContainer { id, metadata: Metadata::default(), public: Default::default() };
+    let create = CreateContainer { id, scope: None, metadata: Metadata::default(), public: Default::default() };
     store.create_container(&container(name), create).await.unwrap();
 }
 
@@ -98,7 +101,13 @@ async fn drop_container(store: &Store, name: &str) {
 
 fn delete() -> DeleteBlob {
     let snapshots = Some(DeleteSnapshots::Include);
-    DeleteBlob { which: Which::Current, snapshots, conditions: Conditions::default(), lease: None }
+    DeleteBlob {
+        which: Which::Current,
+        snapshots,
+        tier: Default::default(),
+        conditions: Conditions::default(),
+        lease: None,
+    }
 }
 
 #[tokio::test]
@@ -245,7 +254,12 @@ impl Life {
             }
             78..86 => {
                 if let Some(bytes) = self.blobs.get(&place).cloned() {
-                    let snapshot = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+                    let snapshot = SnapshotBlob {
+                        metadata: None,
+                        encryption: Default::default(),
+                        conditions: Conditions::default(),
+                        lease: None,
+                    };
                     let (time, _) = store.snapshot_blob(&here, snapshot).await.unwrap();
                     self.snapshots.insert((place.0, place.1, time), bytes);
                 }

@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: &[Column] = &[
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
@@ -39,6 +39,7 @@ const COLUMNS: [Column; 16] = [
     keys::MESSAGES,
     keys::TEXTS,
     keys::HEADS,
+    keys::ENTITIES,
 ];
 
 /// How far the emptying has come.
