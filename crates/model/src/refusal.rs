@@ -34,6 +34,9 @@ pub enum Refusal {
     BlobAlreadyExists,
     BlobArchived,
     BlobNotFound,
+    /// 404, with the code BlobNotFound and a header that says why.
+    BlobSoftDeleted,
+    BlobSnapshotNotSoftDeleted,
     BlockCountExceedsLimit,
     BlockListTooLong,
     ContainerAlreadyExists,
@@ -44,6 +47,9 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    /// Delete, of the current version by its id.
+    OperationNotAllowedOnRootBlob,
+    PermanentDeleteNotEnabled,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,

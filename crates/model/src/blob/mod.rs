@@ -6,6 +6,7 @@
 
 mod blocks;
 mod change;
+mod history;
 mod read;
 mod record;
 mod requests;
@@ -13,6 +14,7 @@ mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
+pub use history::{Fate, Keeping};
 pub use record::{
     Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
     Rehydrating, Tier, Which,
