@@ -7,11 +7,11 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
-use lazuli_model::blob::Blob;
+use lazuli_model::blob::{Blob, Deleted};
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
-use lazuli_model::{BlockId, Timestamp};
+use lazuli_model::{BlockId, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,11 @@ first_version!(
     Dead,
     Queue,
     Head,
-    Stored
+    Stored,
+    Tags,
+    Due,
+    DeletedContainer,
+    TagName
 );
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
@@ -299,6 +303,26 @@ impl Kept {
             Kept::AllBut(dropped) => dropped.binary_search(&start).is_err(),
         }
     }
+}
+
+/// Something that was deleted softly goes at a time, which is in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due;
+
+/// A container that can be brought back, with all that is in its space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedContainer {
+    pub container: Container,
+    pub deleted: Deleted,
+}
+
+/// Some blob of a container has, or had, a tag of the name in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagName {
+    /// The container's id.
+    pub space: u128,
+    /// Since when the sweeper believes that none has it any more.
+    pub fading: Option<Timestamp>,
 }
 
 /// A deleted container's space.
