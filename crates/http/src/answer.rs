@@ -53,7 +53,9 @@ pub mod name {
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_CURRENT_VERSION = "x-ms-is-current-version";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        IS_SOFT_DELETED = "x-ms-is-soft-deleted";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
         LEASE_ID = "x-ms-lease-id";
@@ -73,6 +75,7 @@ pub mod name {
         TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
         VARY = "vary";
         VERSION = "x-ms-version";
+        VERSION_ID = "x-ms-version-id";
         WWW_AUTHENTICATE = "www-authenticate";
     }
 }

@@ -20,7 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::service::{CorsRule, Of};
-use lazuli_model::{AccountName, Refusal, Timestamp, Version};
+use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
 use lazuli_store::{Failure, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -64,6 +64,8 @@ pub struct Ask {
     pub grant: Grant,
     pub body: Upload,
     pub store: Store,
+    /// The account's, as they were when the request came.
+    pub settings: Arc<AccountSettings>,
     pub ids: Ids,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
@@ -182,6 +184,9 @@ impl Edge {
 
     /// Admits a request and runs its operation.
     async fn act(self: &Arc<Self>, mut head: Head, body: Upload) -> Done {
+        if let Err(failure) = self.accounts.learn(&head.account, &self.store).await {
+            return Done { outcome: Err(failure), ..Done::refused(Refusal::InternalError, body) };
+        }
         if head.method == Method::OPTIONS {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
@@ -196,7 +201,8 @@ impl Edge {
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
-        let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
+        let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
+        let ask = Ask { head, spec, grant, body, store, settings, ids, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
             if spec.writes() {
@@ -363,9 +369,13 @@ fn refuse(failure: &Failure, beside: HeaderMap, subject: Subject, echo: &Echo, n
         tracing::error!(?fault, request = echo.id, "a request failed");
     }
     let status = status::of_failure(failure, subject);
+    let soft_deleted = matches!(failure, Failure::Refused(Refusal::BlobSoftDeleted));
     let code = StatusCode::from_u16(status.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = Answer::new(code).constant(&name::ERROR_CODE, status.code);
     answer.headers.extend(beside);
+    if soft_deleted {
+        answer = answer.constant(&name::IS_SOFT_DELETED, "true");
+    }
     answer.reason = ReasonPhrase::try_from(status.message.as_bytes()).ok();
     if let Some(challenge) = status.challenge() {
         answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
@@ -426,11 +436,6 @@ fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
         };
         if unsupported && !value.is_empty() {
             return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });
-        }
-    }
-    for name in ["versionid", "deletetype"] {
-        if head.query.get(name).is_some() {
-            return Err(Refusal::NotImplemented { what: format!("The parameter {name}").into() });
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ use crate::{ContainerAt, QueueAt};
 pub const ROOT: Space = Space(0);
 
 // Columns of the root.
+pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
@@ -78,8 +79,22 @@ pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
         Of::Blob => b"b",
         Of::Queue => b"q",
     };
-    let row: Bytes = [account.as_str().as_bytes(), NUL, letter].concat().into();
-    (Partition::new(ROOT, row.clone()), Key::new(ROOT, PROPERTIES, &[&row]))
+    let key = Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL, letter]);
+    (account_partition(account), key)
+}
+
+/// The prefix of the properties of all services of an account.
+pub fn all_properties(account: &AccountName) -> Key {
+    Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL])
+}
+
+/// An account's settings and the properties of its services change together. Without a NUL, no other partition has its name.
+pub fn account_partition(account: &AccountName) -> Partition {
+    Partition::new(ROOT, Bytes::copy_from_slice(account.as_str().as_bytes()))
+}
+
+pub fn account(account: &AccountName) -> Key {
+    Key::new(ROOT, ACCOUNTS, &[account.as_str().as_bytes()])
 }
 
 pub fn dead_space(space: Space) -> Key {
@@ -145,7 +160,8 @@ pub fn read_tagged(key: &Key) -> Option<(Bytes, Bytes, Bytes)> {
 /// When something that was deleted softly goes, the name it is of, and which it is.
 pub fn read_due(key: &Key) -> Option<(Timestamp, Bytes, Which)> {
     let row = key.row();
-    let number = |from: usize| row.get(from..from + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight")));
+    let number =
+        |from: usize| row.get(from..from + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight")));
     let end = row.len().checked_sub(9).filter(|end| *end >= 9 && row[*end] == 0)?;
     let time = Timestamp::from_ticks(number(end + 1)?);
     let which = match row[8] {

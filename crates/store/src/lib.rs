@@ -7,6 +7,7 @@
 pub mod listing;
 pub mod upload;
 
+mod account;
 mod blob;
 mod claims;
 mod container;
@@ -18,11 +19,14 @@ mod readers;
 mod records;
 mod service;
 mod sweep;
+mod tags;
 mod transact;
 
+pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use tags::{FindBlobs, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -80,13 +84,23 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    tag_names: Arc<tags::Announced>,
+    accounts: Arc<account::Cache>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()) }
+        Self {
+            engine,
+            content,
+            readers,
+            sweep,
+            digests: Arc::new(md5::Digests::new()),
+            accounts: Arc::default(),
+            tag_names: Arc::default(),
+        }
     }
 
     /// The engine's clock; the only one there is.

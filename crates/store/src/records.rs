@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
+use lazuli_model::account::Account;
 use lazuli_model::blob::{Blob, Deleted};
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
@@ -67,6 +68,7 @@ macro_rules! first_version {
 }
 
 first_version!(
+    Account,
     Blob,
     Container,
     ServiceProperties,
@@ -309,11 +311,20 @@ impl Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due;
 
-/// A container that can be brought back, with all that is in its space.
+/// A container that was deleted softly, with its space as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedContainer {
     pub container: Container,
     pub deleted: Deleted,
+    /// It has come back. The row stays a while, so that whoever goes over all spaces meets this one somewhere.
+    pub restored: Option<Timestamp>,
+}
+
+impl DeletedContainer {
+    /// Whether it can still be brought back.
+    pub fn is_there(&self, now: Timestamp) -> bool {
+        self.restored.is_none() && !self.deleted.is_over(now)
+    }
 }
 
 /// Some blob of a container has, or had, a tag of the name in the key.

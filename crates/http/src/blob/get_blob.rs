@@ -42,7 +42,7 @@ struct Get {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
-    let snapshot = !get.read.which.is_current();
+    let snapshot = headers::is_snapshot(get.read.which);
     let mut reader = ask.store.open_blob(&ask.head.blob_at()?, get.read).await?;
     let length = reader.blob.content.length;
     let span = match get.range {

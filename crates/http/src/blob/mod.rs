@@ -3,6 +3,7 @@
 pub mod create_container;
 pub mod delete_blob;
 pub mod delete_container;
+pub mod find_blobs;
 pub mod get_account_info;
 pub mod get_blob;
 pub mod get_blob_metadata;
@@ -21,6 +22,7 @@ pub mod list_containers;
 pub mod put_blob;
 pub mod put_block;
 pub mod put_block_list;
+pub mod restore_container;
 pub mod set_blob_metadata;
 pub mod set_blob_properties;
 pub mod set_blob_tags;
@@ -28,6 +30,7 @@ pub mod set_container_acl;
 pub mod set_container_metadata;
 pub mod set_service_properties;
 pub mod snapshot_blob;
+pub mod undelete_blob;
 
 mod content;
 pub(crate) mod headers;
@@ -46,6 +49,9 @@ pub static SERVED: &[Operation] = served_table![
     put_block_list::SPEC,
     list_blobs::SPEC,
     delete_blob::SPEC,
+    delete_blob::VERSION,
+    delete_blob::PERMANENT,
+    undelete_blob::SPEC,
     get_block_list::SPEC,
     get_blob_metadata::SPEC,
     get_blob_tags::SPEC,
@@ -60,6 +66,9 @@ pub static SERVED: &[Operation] = served_table![
     lease_blob::BREAK,
     create_container::SPEC,
     delete_container::SPEC,
+    restore_container::SPEC,
+    find_blobs::IN_CONTAINER,
+    find_blobs::IN_ACCOUNT,
     get_container_properties::SPEC,
     get_container_metadata::SPEC,
     set_container_metadata::SPEC,
@@ -104,17 +113,13 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "PutBlockFromURL", comp: Some("block"), when: &[Header("x-ms-copy-source")], ..BLOB },
     Spec { name: "SetBlobTier", comp: Some("tier"), ..BLOB },
     Spec { name: "SetBlobExpiry", comp: Some("expiry"), ..BLOB },
-    Spec { name: "UndeleteBlob", comp: Some("undelete"), ..BLOB },
     Spec { name: "SetBlobImmutabilityPolicy", comp: Some("immutabilityPolicies"), ..BLOB },
     Spec { name: "DeleteBlobImmutabilityPolicy", methods: &["DELETE"], comp: Some("immutabilityPolicies"), ..BLOB },
     Spec { name: "SetBlobLegalHold", comp: Some("legalhold"), ..BLOB },
     Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
-    Spec { name: "FindBlobsByTagsInContainer", methods: &["GET"], comp: Some("blobs"), ..CONTAINER },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
-    Spec { name: "RestoreContainer", comp: Some("undelete"), ..CONTAINER },
     Spec { name: "ContainerBatch", methods: &["POST"], comp: Some("batch"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
-    Spec { name: "FindBlobsByTags", methods: &["GET"], comp: Some("blobs"), ..Spec::PLAIN },
     Spec { name: "GetUserDelegationKey", methods: &["POST"], restype: Some("service"), comp: Some("userdelegationkey"), ..Spec::PLAIN },
     Spec { name: "BlobBatch", methods: &["POST"], comp: Some("batch"), ..Spec::PLAIN },
     // What the JavaScript client sends in path style for the row above.

@@ -6,7 +6,7 @@
 //! * With versions, nothing that was overwritten or deleted is soft-deleted as well; a version that is deleted is.
 
 use crate::blob::{Blob, Deleted, Kind, Tier};
-use crate::{Lease, Refusal, Timestamp};
+use crate::{AccountSettings, Lease, Refusal, Timestamp};
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -27,6 +27,16 @@ pub enum Fate {
     /// A previous version. One that never had an id gets the time of the blob's creation for it.
     Version(Timestamp),
     Deleted(Deleted),
+}
+
+impl From<&AccountSettings> for Keeping {
+    fn from(settings: &AccountSettings) -> Self {
+        Self {
+            versions: settings.versioning,
+            deleted_days: settings.blob_soft_delete.days,
+            permanent_delete: settings.blob_soft_delete.allow_permanent_delete == Some(true),
+        }
+    }
 }
 
 impl Keeping {

@@ -83,6 +83,8 @@ pub enum DeleteSnapshots {
 #[derive(Clone, Debug)]
 pub struct DeleteBlob {
     pub which: Which,
+    /// For good, of what was deleted softly before (`deletetype=permanent`).
+    pub permanent: bool,
     pub snapshots: Option<DeleteSnapshots>,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
@@ -112,6 +114,7 @@ pub struct GetBlobTags {
 
 #[derive(Clone, Debug)]
 pub struct SetBlobTags {
+    pub which: Which,
     pub tags: Tags,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,

@@ -27,7 +27,11 @@ pub(super) fn deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decid
 }
 
 /// All snapshots, or all versions, that can be brought back.
-pub(super) fn all_deleted(txn: &mut Txn<'_>, keys: &BlobKeys, of: fn(Timestamp) -> Which) -> Decided<Vec<(Which, Blob)>> {
+pub(super) fn all_deleted(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    of: fn(Timestamp) -> Which,
+) -> Decided<Vec<(Which, Blob)>> {
     let time = now(txn);
     let column = keys.deleted(of(time)).column();
     let all = keys.all_deleted(column);

@@ -3,6 +3,7 @@
 mod block_list;
 mod blocks;
 mod delete_blob;
+mod deleted;
 mod get_blob;
 mod lease_blob;
 mod properties;
@@ -12,14 +13,16 @@ mod put_block_list;
 mod reader;
 mod replace;
 mod snapshot_blob;
+mod tagged;
 mod tags;
+mod undelete_blob;
 
 pub use block_list::BlockLists;
 pub use reader::Reader;
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::Blob;
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::blob::{Blob, Keeping, Which};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use crate::keys::BlobKeys;
 use crate::transact::{Decided, container_id, get, now};
@@ -32,7 +35,14 @@ impl Store {
         self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await
     }
 
-    /// A change of the base blob's record alone: what `decide` makes of it is written in its place.
+    /// What has to be known, and made known, before a write that may put `tags` on a blob.
+    pub(crate) async fn keeping(&self, at: &BlobAt, tags: &Tags) -> Result<Keeping, Failure> {
+        self.announce_tags(&at.container_at(), tags).await?;
+        Ok(Keeping::from(&*self.account_settings(&at.account).await?))
+    }
+
+    /// A change of the base blob's record alone, of which no version is kept: what `decide` makes of it is written in
+    /// its place.
     async fn change_blob<T: Send + 'static>(
         &self,
         at: &BlobAt,
@@ -42,10 +52,19 @@ impl Store {
         self.transact(keys.partition(), move |txn| {
             let current = base(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
-            replace::change(txn, &keys, &blob);
+            let current = current.ok_or(Refusal::BlobNotFound)?;
+            replace::change(txn, &keys, &current, &blob);
             Ok((blob, answer))
         })
         .await
+    }
+}
+
+/// Where a record is stored that was found by `which`: the current version is the blob itself.
+fn stored_at(which: Which, found: &Blob) -> Which {
+    match which {
+        Which::Version(_) if !found.previous => Which::Current,
+        Which::Current | Which::Snapshot(_) | Which::Version(_) => which,
     }
 }
 

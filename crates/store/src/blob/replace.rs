@@ -33,7 +33,7 @@ pub(super) fn replace(
     match old.map(|old| (old, keeping.overwritten(old, time))) {
         None => supersede(txn, keys, keeping, new, trash)?,
         Some((old, Fate::Gone)) => release(txn, keys, &old.content, kept, trash)?,
-        Some((old, Fate::Version(id))) => keep_version(txn, keys, old, id)?,
+        Some((old, Fate::Version(id))) => drop(keep_version(txn, keys, old, id)?),
         Some((old, Fate::Deleted(deleted))) => {
             keep_deleted(txn, keys, Which::Snapshot(time), &old.as_deleted(deleted), deleted);
         }
@@ -63,13 +63,7 @@ pub(super) fn amend(
 }
 
 /// A change of the record that makes a version (Set Blob Metadata, Snapshot Blob), with the content shared.
-pub(super) fn revise(
-    txn: &mut Txn<'_>,
-    keys: &BlobKeys,
-    keeping: &Keeping,
-    old: &Blob,
-    new: &mut Blob,
-) -> Decided<()> {
+pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob, new: &mut Blob) -> Decided<()> {
     new.version = keeping.new_version(now(txn));
     if let Some(id) = keeping.changed(old) {
         share(txn, keys, &old.content)?;
@@ -140,13 +134,7 @@ fn keep_version(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, id: Timestamp) -
 
 /// A blob where there was none. One that was deleted softly becomes a snapshot that was; of another type, all that could be
 /// brought back goes ("Soft delete for blobs").
-fn supersede(
-    txn: &mut Txn<'_>,
-    keys: &BlobKeys,
-    keeping: &Keeping,
-    new: &Blob,
-    trash: &mut Trash,
-) -> Decided<()> {
+fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, trash: &mut Trash) -> Decided<()> {
     if txn.get(&keys.versions_only())?.is_some() {
         txn.delete(keys.versions_only());
     }

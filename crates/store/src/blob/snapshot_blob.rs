@@ -1,18 +1,19 @@
 //! Snapshot Blob: the record is copied, the content shared.
 
 use lazuli_model::blob::{Blob, SnapshotBlob};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
+use super::replace::revise;
 use crate::claims::share;
 use crate::records::encode;
 use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    /// The snapshot's time, and the base blob it was taken of.
+    /// The snapshot's time, and the base blob it was taken of. Where versions are kept, that becomes another one.
     pub async fn snapshot_blob(&self, at: &BlobAt, snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
-        let keys = self.blob_keys(at).await?;
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
         self.transact(keys.partition(), move |txn| {
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
@@ -20,7 +21,12 @@ impl Store {
             share(txn, &keys, &copy.content)?;
             // Stamps never repeat within a partition, so neither do the times of snapshots.
             txn.put(keys.snapshot(now(txn)), encode(&copy));
-            Ok((now(txn), current))
+            if !keeping.versions {
+                return Ok((now(txn), current));
+            }
+            let mut next = current.clone();
+            revise(txn, &keys, &keeping, &current, &mut next)?;
+            Ok((now(txn), next))
         })
         .await
     }

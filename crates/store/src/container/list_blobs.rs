@@ -1,8 +1,9 @@
-//! List Blobs, flat and hierarchical, with snapshots and uncommitted blobs merged in, in the order of names.
+//! List Blobs, flat and hierarchical, with snapshots, versions, uncommitted and deleted blobs merged in, in the order of
+//! names. Each kind has a column of its own, so that what is not asked for is not met.
 //!
-//! A *position* is bytes in the order of the listing: `name 00 ticks` for a snapshot, `name 00 ff…ff` for a base blob or one
-//! that is only blocks, so that snapshots come oldest first and before their base (as Azure lists them). Any bytes will do
-//! as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
+//! A *position* is bytes in the order of the listing: `name 00 ticks rank` for a snapshot or a version, `name 00 ff…ff` for
+//! a base blob or what stands for one, so that snapshots and versions come oldest first and before their base (as Azure
+//! lists them). Any bytes will do as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
 //! missed between the columns.
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use lazuli_model::{BlobName, Refusal, Timestamp};
 
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{Pending, decode, decode_container_id};
-use crate::transact::Decided;
+use crate::transact::{Decided, now};
 use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs, Store, keys};
 
 /// Rows per column and look: doubled while they are used up, few again after a prefix was skipped.
@@ -20,7 +21,11 @@ const BATCH_LEAST: usize = 16;
 const BATCH_MOST: usize = 1000;
 
 /// The last position of a name.
-const BASE: [u8; 9] = [0, 255, 255, 255, 255, 255, 255, 255, 255];
+const BASE: [u8; 10] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255];
+
+/// What tells a snapshot from a version of the same time.
+const SNAPSHOT: u8 = 0;
+const VERSION: u8 = 1;
 
 impl Store {
     pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
@@ -92,7 +97,11 @@ impl<'a> Page<'a> {
                 }
                 None => {
                     self.from = successor(&row.position);
-                    self.entries.push(Entry::Blob(Box::new(row.item()?)));
+                    let item = row.item()?;
+                    // Not swept yet, and gone all the same.
+                    if item.blob.deleted.is_none_or(|deleted| !deleted.is_over(rows.now)) {
+                        self.entries.push(Entry::Blob(Box::new(item)));
+                    }
                 }
             }
         }
@@ -118,6 +127,7 @@ struct Rows {
     /// How far the batch is complete, if not to the end.
     horizon: Option<Vec<u8>>,
     ended: bool,
+    now: Timestamp,
 }
 
 struct Row {
@@ -127,7 +137,9 @@ struct Row {
 
 enum Value {
     Snapshot(Timestamp, Bytes),
+    Version(Bytes),
     Base(Bytes),
+    VersionsOnly(Bytes),
     Pending(Bytes),
 }
 
@@ -139,14 +151,12 @@ impl Row {
     fn item(&self) -> Result<BlobItem, Fault> {
         let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
         let name = name.ok_or_else(|| Fault::Corrupt(format!("a key has no blob name: {:?}", self.position)))?;
+        let item = |blob| BlobItem { name, snapshot: None, uncommitted: false, versions_only: false, blob };
         Ok(match &self.value {
-            Value::Snapshot(time, bytes) => {
-                BlobItem { name, snapshot: Some(*time), uncommitted: false, blob: decode(bytes)? }
-            }
-            Value::Base(bytes) => BlobItem { name, snapshot: None, uncommitted: false, blob: decode(bytes)? },
-            Value::Pending(bytes) => {
-                BlobItem { name, snapshot: None, uncommitted: true, blob: shell(decode::<Pending>(bytes)?.touched) }
-            }
+            Value::Snapshot(time, bytes) => BlobItem { snapshot: Some(*time), ..item(decode(bytes)?) },
+            Value::Version(bytes) | Value::Base(bytes) => item(decode(bytes)?),
+            Value::VersionsOnly(bytes) => BlobItem { versions_only: true, ..item(decode(bytes)?) },
+            Value::Pending(bytes) => BlobItem { uncommitted: true, ..item(shell(decode::<Pending>(bytes)?.touched)) },
         })
     }
 }
@@ -154,7 +164,7 @@ impl Row {
 fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, limit: usize) -> Decided<Rows> {
     let container = txn.get(&keys::container(at.account.as_str(), at.container.as_str()))?;
     let space = Space(decode_container_id(&container.ok_or(Refusal::ContainerNotFound)?)?);
-    let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true };
+    let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true, now: now(txn) };
     let names = name_bound(&page.from);
     let mut scan = |column: Column, from: &[u8], read: fn(&Key, Bytes) -> Result<Row, Fault>| -> Decided<()> {
         let end = match &page.end {
@@ -172,14 +182,36 @@ fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, 
         batch.rows.extend(found);
         Ok(())
     };
-    scan(keys::BASES, &names, |key, bytes| Ok(Row { position: base_position(key), value: Value::Base(bytes) }))?;
-    if include.uncommitted {
+    let base = |key: &Key, bytes| Ok(Row { position: base_position(key), value: Value::Base(bytes) });
+    let (snapshots, versions) = (row_bound(&page.from, SNAPSHOT), row_bound(&page.from, VERSION));
+    let (live, deleted) = (!include.deleted_only, include.deleted || include.deleted_only);
+    if live {
+        scan(keys::BASES, &names, base)?;
+    }
+    if include.uncommitted && live {
         scan(keys::PENDING, &names, |key, bytes| {
             Ok(Row { position: base_position(key), value: Value::Pending(bytes) })
         })?;
     }
-    if include.snapshots {
-        scan(keys::SNAPSHOTS, &page.from, snapshot_row)?;
+    if include.versions_only && live {
+        scan(keys::VERSIONS_ONLY, &names, |key, bytes| {
+            Ok(Row { position: base_position(key), value: Value::VersionsOnly(bytes) })
+        })?;
+    }
+    if include.snapshots && live {
+        scan(keys::SNAPSHOTS, &snapshots, snapshot_row)?;
+    }
+    if include.versions && live {
+        scan(keys::VERSIONS, &versions, version_row)?;
+    }
+    if deleted {
+        scan(keys::DELETED_BASES, &names, base)?;
+    }
+    if deleted && include.snapshots {
+        scan(keys::DELETED_SNAPSHOTS, &snapshots, snapshot_row)?;
+    }
+    if deleted && include.versions {
+        scan(keys::DELETED_VERSIONS, &versions, version_row)?;
     }
     batch.merge();
     Ok(batch)
@@ -201,10 +233,27 @@ fn base_position(key: &Key) -> Vec<u8> {
 }
 
 fn snapshot_row(key: &Key, bytes: Bytes) -> Result<Row, Fault> {
-    let position = key.row().to_vec();
-    let ticks = position.len().checked_sub(8).and_then(|at| position[at..].try_into().ok()).map(u64::from_be_bytes);
+    let ticks = key.row().last_chunk().map(|ticks| u64::from_be_bytes(*ticks));
     let ticks = ticks.ok_or_else(|| Fault::Corrupt("the key of a snapshot is too short".into()))?;
+    let position = [&key.row()[..], &[SNAPSHOT]].concat();
     Ok(Row { position, value: Value::Snapshot(Timestamp::from_ticks(ticks), bytes) })
+}
+
+fn version_row(key: &Key, bytes: Bytes) -> Result<Row, Fault> {
+    if key.row().len() < BASE.len() - 1 {
+        return Err(Fault::Corrupt("the key of a version is too short".into()));
+    }
+    Ok(Row { position: [&key.row()[..], &[VERSION]].concat(), value: Value::Version(bytes) })
+}
+
+/// The least row `name 00 ticks` whose position, with `rank` behind it, is not before `from`.
+fn row_bound(from: &[u8], rank: u8) -> Vec<u8> {
+    let end = from.iter().position(|byte| *byte == 0).map(|nul| nul + BASE.len() - 1).filter(|end| *end < from.len());
+    match end {
+        Some(end) if from[end..] > [rank][..] => successor(&from[..end]),
+        Some(end) => from[..end].to_vec(),
+        None => from.to_vec(),
+    }
 }
 
 /// The least name whose base position is not before `from`.
