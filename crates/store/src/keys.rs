@@ -38,6 +38,8 @@ pub const DELETED_BASES: Column = Column(b'B');
 pub const DELETED_SNAPSHOTS: Column = Column(b'S');
 pub const DELETED_VERSIONS: Column = Column(b'N');
 pub const VERSIONS_ONLY: Column = Column(b'V');
+pub const WINDOWS: Column = Column(b'w');
+pub const SMALLS: Column = Column(b'y');
 
 // Columns of a queue's space. None of their letters is one of a container's, so that a key shows whose it is.
 pub const HEADS: Column = Column(b'h');
@@ -310,6 +312,36 @@ impl BlobKeys {
         Key::new(self.space, TAGGED, &[tag.as_bytes(), NUL, value.as_bytes(), NUL, &self.name])
     }
 
+    /// All windows of a sparse content, whatever their epoch.
+    pub fn windows(&self, content: u64) -> Key {
+        self.numbered(WINDOWS, content)
+    }
+
+    /// Windows from `number` on.
+    pub fn windows_from(&self, content: u64, number: u64) -> Key {
+        Key::new(self.space, WINDOWS, &[&self.name, NUL, &content.to_be_bytes(), &number.to_be_bytes()])
+    }
+
+    /// The newest epoch comes first, so that one seek finds the newest row that is not newer than an epoch.
+    pub fn window(&self, content: u64, number: u64, epoch: u64) -> Key {
+        let (content, number, epoch) = (content.to_be_bytes(), number.to_be_bytes(), (!epoch).to_be_bytes());
+        Key::new(self.space, WINDOWS, &[&self.name, NUL, &content, &number, &epoch])
+    }
+
+    /// The number and the epoch of a window's row.
+    pub fn read_window(key: &Key) -> Option<(u64, u64)> {
+        let row = key.row();
+        let (rest, epoch) = row.split_last_chunk()?;
+        let (_, number) = rest.split_last_chunk()?;
+        Some((u64::from_be_bytes(*number), !u64::from_be_bytes(*epoch)))
+    }
+
+    /// Small bytes of a sparse content.
+    pub fn small(&self, content: u64, stamp: u64, part: u32) -> Key {
+        let (content, stamp, part) = (content.to_be_bytes(), stamp.to_be_bytes(), part.to_be_bytes());
+        Key::new(self.space, SMALLS, &[&self.name, NUL, &content, &stamp, &part])
+    }
+
     fn numbered(&self, column: Column, number: u64) -> Key {
         Key::new(self.space, column, &[&self.name, NUL, &number.to_be_bytes()])
     }
@@ -380,7 +412,8 @@ mod tests {
         let keys = BlobKeys::new(7, "dir/blob");
         let piece = Piece { extent: 3, offset: 9, length: 1, seal: 0 };
         assert_eq!(read_claim(&keys.claim(&piece)), Some((3, 9, keys.name.clone())));
-        for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5)] {
+        for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5), keys.small(1, 2, 3)]
+        {
             assert_eq!(name_of(&key), keys.name);
         }
         let time = Timestamp::from_ticks(0x0100_0000_0000_0001);
@@ -394,5 +427,7 @@ mod tests {
         assert_eq!(owner(&key), keys.name);
         let key = tag_name("account", "tag", "box");
         assert_eq!(read_tag_name(&key), Some(("account".into(), "tag".into(), "box".into())));
+        assert_eq!(BlobKeys::read_window(&keys.window(3, 4, 5)), Some((4, 5)));
+        assert!(keys.window(3, 4, 6) < keys.window(3, 4, 5) && keys.window(3, 4, 0) < keys.window(3, 5, u64::MAX));
     }
 }

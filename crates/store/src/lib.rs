@@ -18,6 +18,8 @@ mod queue;
 mod readers;
 mod records;
 mod service;
+#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
+mod sparse;
 mod sweep;
 mod tags;
 mod transact;
@@ -26,6 +28,7 @@ pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use sparse::{Difference, Range};
 pub use tags::{FindBlobs, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 

@@ -16,6 +16,8 @@ use lazuli_model::{BlockId, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::sparse::Forgetting;
+
 /// A value with a version, and the encoding it had before.
 pub trait Record: Sized {
     const NAME: &'static str;
@@ -87,6 +89,8 @@ first_version!(
     DeletedContainer,
     TagName
 );
+
+first_version!(crate::sparse::Window, Epochs);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -246,6 +250,10 @@ pub struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count(pub u32);
 
+/// The epochs at which records share a sparse content, ascending. The last is the one that is written to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epochs(pub Vec<u64>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub length: u64,
@@ -267,6 +275,8 @@ pub enum Garbage {
         epoch: u64,
         kept: Kept,
     },
+    /// Rows of a sparse content that nobody sees any more.
+    Sparse(Forgetting),
     /// No claim is left on these.
     Pieces(Vec<Run>),
 }

@@ -59,7 +59,7 @@ fn same<T: std::fmt::Debug>(what: &str, got: Result<T, Failure>, want: Result<()
 
 /// The content of the reference's records is beside them.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 impl Run {
@@ -214,6 +214,7 @@ impl Run {
             (_, _) => None,
         };
         let delete = DeleteBlob {
+            permanent: false,
             which: Which::snapshot(snapshot),
             snapshots,
             conditions: self.conditions(name),
@@ -272,7 +273,8 @@ impl Run {
             }
             _ => {
                 let tags = Tags::new(vec![("t".into(), "v".into())]).unwrap();
-                let set = SetBlobTags { tags: tags.clone(), conditions: Conditions::default(), lease };
+                let set =
+                    SetBlobTags { which: Which::Current, tags: tags.clone(), conditions: Conditions::default(), lease };
                 let want = set.decide(self.base(name), now);
                 let done = same("set tags", self.world.store.set_blob_tags(&at, set).await, want.map(drop));
                 done.map(|()| Blob { tags, ..self.base(name).unwrap().clone() })
@@ -323,7 +325,7 @@ impl Run {
         for (name, kept) in &self.reference.bases {
             assert!(self.world.get(name, None).await.unwrap() == kept.bytes(), "{name}");
         }
-        let include = Include { snapshots: true, uncommitted: true };
+        let include = Include { snapshots: true, uncommitted: true, ..Include::default() };
         let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
         let page = self.world.store.list_blobs(&container("box"), list).await.unwrap();
         let listed: Vec<_> = page

@@ -210,7 +210,7 @@ fn shown(version: &Version) -> Answer {
 
 /// The specification keeps content beside the record.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 pub fn block_id(block: u8) -> BlockId {
@@ -254,7 +254,13 @@ pub fn read_blob(snapshot: Option<Timestamp>, guard: &Guard) -> ReadBlob {
 }
 
 pub fn delete_blob(snapshots: Option<DeleteSnapshots>, guard: &Guard) -> DeleteBlob {
-    DeleteBlob { which: Which::Current, snapshots, conditions: guard.conditions.clone(), lease: guard.lease }
+    DeleteBlob {
+        which: Which::Current,
+        permanent: false,
+        snapshots,
+        conditions: guard.conditions.clone(),
+        lease: guard.lease,
+    }
 }
 
 pub fn snapshot_blob(guard: &Guard) -> SnapshotBlob {

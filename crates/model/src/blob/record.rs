@@ -173,11 +173,23 @@ pub struct ContentRef {
     pub starts: Vec<u64>,
     /// Committed blocks; 0 when it was put in one piece.
     pub blocks: u32,
+    /// Of a sparse content (pages, appended blocks), which can change in place: the epoch at which this record sees it. Zero for
+    /// one that never changes.
+    pub epoch: u64,
 }
 
 impl ContentRef {
     /// Of a blob without bytes.
-    pub const EMPTY: Self = Self { id: 0, length: 0, starts: Vec::new(), blocks: 0 };
+    pub const EMPTY: Self = Self { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 };
+
+    /// A sparse content with nothing written in it.
+    pub const fn sparse(id: u64, length: u64) -> Self {
+        Self { id, length, starts: Vec::new(), blocks: 0, epoch: 1 }
+    }
+
+    pub fn is_sparse(&self) -> bool {
+        self.epoch > 0
+    }
 }
 
 /// The HTTP headers that a blob remembers and repeats.

@@ -14,7 +14,7 @@ fn at(seconds: u64) -> Timestamp {
 }
 
 fn content(id: u64, length: u64) -> ContentRef {
-    ContentRef { id, length, starts: vec![0], blocks: 0 }
+    ContentRef { id, length, starts: vec![0], blocks: 0, epoch: 0 }
 }
 
 fn metadata(name: &str) -> Metadata {
@@ -279,11 +279,11 @@ fn set_properties(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobProp
 }
 
 fn set_tags(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobTags {
-    SetBlobTags { tags: tags("new=2"), conditions, lease }
+    SetBlobTags { which: Which::Current, tags: tags("new=2"), conditions, lease }
 }
 
 fn delete(conditions: Conditions, lease: Option<LeaseId>) -> DeleteBlob {
-    DeleteBlob { which: Which::Current, snapshots: None, conditions, lease }
+    DeleteBlob { which: Which::Current, permanent: false, snapshots: None, conditions, lease }
 }
 
 /// All the changes that need the lease refuse alike.

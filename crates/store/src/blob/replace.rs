@@ -66,7 +66,7 @@ pub(super) fn amend(
 pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob, new: &mut Blob) -> Decided<()> {
     new.version = keeping.new_version(now(txn));
     if let Some(id) = keeping.changed(old) {
-        share(txn, keys, &old.content)?;
+        new.content = share(txn, keys, &old.content)?;
         keep_version(txn, keys, old, id)?;
     }
     write_base(txn, keys, Some(old), Some(new));

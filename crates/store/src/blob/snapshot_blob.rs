@@ -4,7 +4,7 @@ use lazuli_model::blob::{Blob, SnapshotBlob};
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
-use super::replace::revise;
+use super::replace::{change, revise};
 use crate::claims::share;
 use crate::records::encode;
 use crate::transact::now;
@@ -18,14 +18,16 @@ impl Store {
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
-            share(txn, &keys, &copy.content)?;
+            let content = share(txn, &keys, &copy.content)?;
+            let mut next = Blob { content, ..current.clone() };
             // Stamps never repeat within a partition, so neither do the times of snapshots.
             txn.put(keys.snapshot(now(txn)), encode(&copy));
-            if !keeping.versions {
-                return Ok((now(txn), current));
+            if keeping.versions {
+                let current = next.clone();
+                revise(txn, &keys, &keeping, &current, &mut next)?;
+            } else if next.content.is_sparse() {
+                change(txn, &keys, &current, &next);
             }
-            let mut next = current.clone();
-            revise(txn, &keys, &keeping, &current, &mut next)?;
             Ok((now(txn), next))
         })
         .await

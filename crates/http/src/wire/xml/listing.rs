@@ -330,7 +330,7 @@ mod tests {
                     md5,
                     ..ContentHeaders::default()
                 },
-                ..Blob::new(Kind::Block, ContentRef { id: 1, length: 11, starts: vec![], blocks: 0 }, time)
+                ..Blob::new(Kind::Block, ContentRef { id: 1, length: 11, starts: vec![], blocks: 0, epoch: 0 }, time)
             },
         }
     }
@@ -438,7 +438,11 @@ mod tests {
             policies: vec![],
             lease: Lease::Available,
         };
-        let item = ContainerItem { name: ContainerName::parse("container752931b0").expect("a name"), container };
+        let item = ContainerItem {
+            name: ContainerName::parse("container752931b0").expect("a name"),
+            container,
+            deleted: None,
+        };
         let listing = ContainerListing {
             endpoint: ENDPOINT,
             prefix: Some("container752931b0"),
