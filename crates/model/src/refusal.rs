@@ -50,6 +50,8 @@ pub enum Refusal {
     /// Delete, of the current version by its id.
     OperationNotAllowedOnRootBlob,
     PermanentDeleteNotEnabled,
+    ExceedsMaxBatchRequestCount,
+    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,
@@ -59,6 +61,21 @@ pub enum Refusal {
     EmptyTagName,
     InvalidTag,
     UnauthorizedBlobOverwrite,
+
+    // Copies
+    BothUserTagsAndSourceTagsCopyPresent,
+    /// The source's own answer, passed on.
+    CannotVerifyCopySource {
+        status: u16,
+        code: Cow<'static, str>,
+        message: Cow<'static, str>,
+    },
+    CopyIdMismatch,
+    InvalidSourceBlobType,
+    NoPendingCopyOperation,
+    PendingCopyOperation,
+    SourceConditionNotMet,
+    TargetConditionNotMet,
 
     // Queues and messages
     MessageNotFound,

@@ -51,8 +51,7 @@ impl World {
     }
 
     async fn text(&self, name: &str, which: Which) -> Result<String, Failure> {
-        let mut reader =
-            self.store.open_blob(&blob(name), ReadBlob { which, ..ReadBlob::default() }).await?;
+        let mut reader = self.store.open_blob(&blob(name), ReadBlob { which, ..ReadBlob::default() }).await?;
         reader.seek(0, u64::MAX);
         let mut bytes = Vec::new();
         while let Some(part) = reader.next().await? {
@@ -80,7 +79,8 @@ impl World {
             let find = FindBlobs { search: TagSearch::parse(text).unwrap(), container: None, marker, most };
             let page = self.store.find_blobs(&container("box").account, find).await.unwrap();
             assert!(page.blobs.len() <= most as usize);
-            found.extend(page.blobs.iter().map(|found| format!("{}/{}", found.container.as_str(), found.name.as_str())));
+            found
+                .extend(page.blobs.iter().map(|found| format!("{}/{}", found.container.as_str(), found.name.as_str())));
             marker = page.next;
             if marker.is_none() {
                 return found.join(" ");
