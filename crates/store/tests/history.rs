@@ -233,7 +233,7 @@ async fn what_was_deleted_comes_back_or_goes() {
 
         // Past its time it is gone, also before it is swept.
         world.delete("a", None).await.unwrap();
-        world.advance_seconds(7 * DAY);
+        world.advance_seconds(7 * DAY + 1);
         assert_eq!(world.shown(all).await, "");
         refused(world.text("a", Which::Current).await, Refusal::BlobNotFound);
         refused(world.store.undelete_blob(&blob("a")).await, Refusal::BlobNotFound);
