@@ -96,6 +96,8 @@ pub struct Spec {
     pub takes: u8,
     /// It changes what is stored, though its method does not say so.
     pub changes: bool,
+    /// Only whoever holds a token may.
+    pub bearer_only: bool,
 }
 
 impl Spec {
@@ -114,6 +116,7 @@ impl Spec {
         body: Body::None,
         takes: 0,
         changes: false,
+        bearer_only: false,
     };
 
     /// Whether it changes what is stored.
@@ -448,7 +451,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 41] = [
+        let table: &[(&str, u8)] = &[
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -485,6 +488,7 @@ mod tests {
             ("GetServiceProperties", 0),
             ("SetServiceProperties", 0),
             ("GetServiceStats", 0),
+            ("GetUserDelegationKey", 0),
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),
@@ -493,7 +497,7 @@ mod tests {
             ("ContainerBatch", 0),
         ];
         assert_eq!(table.len(), SERVED.len());
-        for (name, takes) in table {
+        for &(name, takes) in table {
             let operation = SERVED.iter().find(|operation| operation.spec.name == name);
             assert_eq!(operation.map(|operation| operation.spec.takes), Some(takes), "{name}");
         }

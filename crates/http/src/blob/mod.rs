@@ -16,6 +16,7 @@ pub mod get_container_metadata;
 pub mod get_container_properties;
 pub mod get_service_properties;
 pub mod get_service_stats;
+pub mod get_user_delegation_key;
 pub mod lease_blob;
 pub mod lease_container;
 pub mod list_blobs;
@@ -84,6 +85,7 @@ pub static SERVED: &[Operation] = served_table![
     get_service_properties::SPEC,
     set_service_properties::SPEC,
     get_service_stats::SPEC,
+    get_user_delegation_key::SPEC,
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
@@ -123,5 +125,4 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
-    Spec { name: "GetUserDelegationKey", methods: &["POST"], restype: Some("service"), comp: Some("userdelegationkey"), ..Spec::PLAIN },
 ];
