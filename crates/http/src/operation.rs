@@ -463,6 +463,11 @@ mod tests {
             ("SetBlobMetadata", all | LEASE),
             ("SetBlobProperties", all | LEASE),
             ("SnapshotBlob", all | LEASE),
+            ("SetBlobTier", IF_TAGS | LEASE),
+            ("SetBlobExpiry", LEASE),
+            ("SetBlobImmutabilityPolicy", IF_UNMODIFIED_SINCE),
+            ("DeleteBlobImmutabilityPolicy", 0),
+            ("SetBlobLegalHold", 0),
             // ETags and dates were added to these two with 2026-02-06.
             ("GetBlobTags", all | LEASE),
             ("SetBlobTags", all | LEASE),

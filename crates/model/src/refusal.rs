@@ -32,15 +32,23 @@ pub enum Refusal {
 
     // Containers and blobs
     BlobAlreadyExists,
+    AccessTierNotSupportedForBlobType,
     BlobArchived,
+    BlobBeingRehydrated,
+    BlobImmutableDueToLegalHold,
+    BlobImmutableDueToPolicy,
     BlobNotFound,
     /// 404, with the code BlobNotFound and a header that says why.
     BlobSoftDeleted,
     BlobSnapshotNotSoftDeleted,
+    BlobTierInadequateForContentLength,
+    CannotChangeToLowerTier,
     BlockCountExceedsLimit,
     BlockListTooLong,
     ContainerAlreadyExists,
     ContainerBeingDeleted,
+    ContainerHasLegalHold,
+    ContainerImmutabilityPolicyLocked,
     ContainerNotFound,
     InvalidBlobOrBlock,
     InvalidBlobTier,
@@ -61,6 +69,16 @@ pub enum Refusal {
     EmptyTagName,
     InvalidTag,
     UnauthorizedBlobOverwrite,
+
+    // Encryption
+    BlobCustomerSpecifiedEncryptionMismatch,
+    BlobDoesNotUseCustomerSpecifiedEncryption,
+    BlobUsesCustomerSpecifiedEncryption,
+    /// A scope that exists and was disabled: nothing in it can be read or written.
+    EncryptionScopeDisabled,
+    RequestForbiddenByContainerEncryptionPolicy,
+    /// The account does not allow immutability policies and legal holds.
+    ImmutabilityNotEnabled,
 
     // Copies
     BothUserTagsAndSourceTagsCopyPresent,

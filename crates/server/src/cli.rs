@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use lazuli_model::blob::Rehydration;
 
 #[derive(Debug, Parser)]
 #[command(name = "lazuli", version, about = "Azure Storage that anyone can run.", args_override_self = true)]
@@ -183,6 +184,10 @@ pub struct Flags {
     /// Ignore headers and parameters that are not supported, instead of refusing the request
     #[arg(short = 'L', long, global = true)]
     pub loose: bool,
+
+    /// How long a blob takes to come back from the Archive tier; a third of it at high priority
+    #[arg(long, value_name = "SECONDS", default_value_t = Rehydration::DEFAULT.standard_seconds, global = true)]
+    pub rehydrate_seconds: u64,
 
     #[command(flatten)]
     pub azurite: Azurite,

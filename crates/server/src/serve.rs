@@ -42,7 +42,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
     let console_at = bind_console(&settings).await?;
-    let data = Arc::new(Data::open(&settings.place)?);
+    let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     telemetry::start(flags)?;
     for (name, changes) in &settings.account_settings {

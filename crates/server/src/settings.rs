@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use lazuli_http::{Accounts, Options};
 use lazuli_model::AccountName;
+use lazuli_model::blob::Rehydration;
 use lazuli_store::Changes;
 use tokio_rustls::TlsAcceptor;
 
@@ -41,6 +42,7 @@ pub struct Settings {
     /// Nobody asked for this console port: if it is taken, another will do.
     pub console_may_move: bool,
     pub tls: Option<TlsAcceptor>,
+    pub rehydration: Rehydration,
     /// Where the keys of token issuers are.
     pub key_sources: Vec<KeySource>,
 }
@@ -72,6 +74,7 @@ impl Settings {
             console: SocketAddr::new(flags.host, flags.console_port.unwrap_or(DEFAULT_CONSOLE_PORT)),
             console_may_move: flags.console_port.is_none(),
             tls,
+            rehydration: Rehydration::of(flags.rehydrate_seconds),
             key_sources,
         })
     }

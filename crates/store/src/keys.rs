@@ -38,6 +38,8 @@ pub const DELETED_BASES: Column = Column(b'B');
 pub const DELETED_SNAPSHOTS: Column = Column(b'S');
 pub const DELETED_VERSIONS: Column = Column(b'N');
 pub const VERSIONS_ONLY: Column = Column(b'V');
+pub const EXPIRIES: Column = Column(b'z');
+pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 
@@ -132,8 +134,21 @@ pub fn owner(key: &Key) -> Bytes {
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
         TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
         DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),
+        EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
         _ => name_of(key),
     }
+}
+
+/// When a blob expires, and its name.
+pub fn read_expiry(key: &Key) -> Option<(Timestamp, Bytes)> {
+    let row = key.row();
+    let ticks = row.get(..8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")))?;
+    Some((Timestamp::from_ticks(ticks), row.slice(8..)))
+}
+
+/// The end of the rows of all that has expired at `now`.
+pub fn expired_until(space: Space, now: Timestamp) -> Key {
+    Key::new(space, EXPIRIES, &[&now.ticks().saturating_add(1).to_be_bytes()])
 }
 
 /// The name that a row of most of a container's columns begins with.
@@ -242,6 +257,10 @@ impl BlobKeys {
         self.numbered(SNAPSHOTS, time.ticks())
     }
 
+    pub fn versions(&self) -> Key {
+        Key::new(self.space, VERSIONS, &[&self.name, NUL])
+    }
+
     pub fn version(&self, id: Timestamp) -> Key {
         self.numbered(VERSIONS, id.ticks())
     }
@@ -270,12 +289,21 @@ impl BlobKeys {
         self.numbered(GARBAGE, stamp)
     }
 
-    pub fn claim(&self, piece: &Piece) -> Key {
-        Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
+    /// The garbage of a blob that had expired: beside that of the operation that met it.
+    pub fn expired_garbage(&self, stamp: u64) -> Key {
+        Key::new(self.space, GARBAGE, &[&self.name, NUL, &stamp.to_be_bytes(), b"z"])
     }
 
-    pub fn versions(&self) -> Key {
-        Key::new(self.space, VERSIONS, &[&self.name, NUL])
+    pub fn expiry(&self, at: Timestamp) -> Key {
+        Key::new(self.space, EXPIRIES, &[&at.ticks().to_be_bytes(), &self.name])
+    }
+
+    pub fn guard(&self) -> Key {
+        Key::new(self.space, GUARDS, &[&self.name])
+    }
+
+    pub fn claim(&self, piece: &Piece) -> Key {
+        Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
     }
 
     /// There is no blob of this name, and there are versions of it.

@@ -11,6 +11,7 @@ mod account;
 mod blob;
 mod claims;
 mod container;
+mod crypt;
 mod keys;
 mod manifest;
 mod md5;
@@ -26,6 +27,7 @@ mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
+pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
+use lazuli_model::blob::Rehydration;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -88,6 +91,7 @@ pub struct Store {
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
     tag_names: Arc<tags::Announced>,
+    rehydration: Rehydration,
     accounts: Arc<account::Cache>,
 }
 
@@ -102,8 +106,14 @@ impl Store {
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
+            rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
         }
+    }
+
+    /// How long the way back from the archive takes.
+    pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
+        Self { rehydration, ..self }
     }
 
     /// The engine's clock; the only one there is.

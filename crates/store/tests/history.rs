@@ -63,7 +63,12 @@ impl World {
     async fn remove(&self, name: &str, which: Which, permanent: bool) -> Result<bool, Failure> {
         let snapshots = None;
         let (conditions, lease) = (Conditions::default(), None);
-        self.store.delete_blob(&blob(name), DeleteBlob { which, permanent, snapshots, conditions, lease }).await
+        self.store
+            .delete_blob(
+                &blob(name),
+                DeleteBlob { which, permanent, snapshots, tier: Default::default(), conditions, lease },
+            )
+            .await
     }
 
     async fn tagged(&self, name: &str, tags: &str) {
@@ -121,7 +126,12 @@ async fn versions_come_and_go() {
         let second = world.put("a", b"second").await.unwrap().version.unwrap();
         assert_eq!(world.text("a", Which::Version(created)).await.unwrap(), "before");
         let metadata = Metadata::new(vec![("k".into(), "v".into())]).unwrap();
-        let set = SetBlobMetadata { metadata: metadata.clone(), conditions: Conditions::default(), lease: None };
+        let set = SetBlobMetadata {
+            metadata: metadata.clone(),
+            encryption: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         let third = world.store.set_blob_metadata(&blob("a"), set).await.unwrap().version.unwrap();
         let read = |which| ReadBlob { which, ..ReadBlob::default() };
         let older = world.store.blob(&blob("a"), read(Which::Version(second))).await.unwrap();
@@ -177,7 +187,12 @@ async fn snapshots_beside_versions() {
         world.create("box", 1).await;
         world.set(&[("versioning", "on")]).await;
         world.put("a", b"text").await.unwrap();
-        let snapshot = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         let (time, current) = world.store.snapshot_blob(&blob("a"), snapshot).await.unwrap();
         assert!(current.version.is_some());
         // As recorded: the snapshot makes another version of the same state.
@@ -198,7 +213,12 @@ async fn what_was_deleted_comes_back_or_goes() {
         world.set(&[("blob-soft-delete", "7")]).await;
         let long = pattern(1, 90_000);
         world.put("a", &long).await.unwrap();
-        let snapshot = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         let (time, _) = world.store.snapshot_blob(&blob("a"), snapshot).await.unwrap();
         world.put("a", b"overwritten").await.unwrap();
         world.put("a", b"current").await.unwrap();

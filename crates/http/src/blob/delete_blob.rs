@@ -1,8 +1,8 @@
 //! Delete Blob: the blob, one snapshot, one version, or all snapshots, by what is asked.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_model::blob::{DeleteBlob, DeleteSnapshots};
+use lazuli_model::blob::{DeleteBlob, DeleteSnapshots, TierConditions};
+use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -60,12 +60,12 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
             return Err(Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason });
         }
     }
+    // Since 2026-04-06.
+    let tier = TierConditions {
+        if_modified_since: head.opt("x-ms-access-tier-if-modified-since", Timestamp::parse_http)?,
+        if_unmodified_since: head.opt("x-ms-access-tier-if-unmodified-since", Timestamp::parse_http)?,
+    };
+    let (conditions, lease) = (headers::conditions(head, &SPEC)?, headers::lease_id(head)?);
     let permanent = head.query_opt("deletetype", |text| text.eq_ignore_ascii_case("permanent").then_some(()))?;
-    Ok(DeleteBlob {
-        which,
-        permanent: permanent.is_some(),
-        snapshots,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
-    })
+    Ok(DeleteBlob { which, permanent: permanent.is_some(), snapshots, tier, conditions, lease })
 }

@@ -43,7 +43,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let list = parse(head)?;
     let at = head.container_at()?;
     let page = ask.store.list_blobs(&at, list).await?;
-    Ok(Answer::new(StatusCode::OK).xml(document(head, at.container.as_str(), &page)?))
+    Ok(Answer::new(StatusCode::OK).xml(document(ask, at.container.as_str(), &page)?))
 }
 
 fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
@@ -75,7 +75,8 @@ fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
     Ok(list)
 }
 
-fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refusal> {
+fn document(ask: &Ask, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refusal> {
+    let head = &ask.head;
     let include = page::words(head, "include", INCLUDE)?;
     let listing = xml::BlobListing {
         endpoint: &page::endpoint(head),
@@ -89,6 +90,9 @@ fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Re
         metadata: page::has(&include, "metadata"),
         tags: page::has(&include, "tags"),
         versions: page::has(&include, "versions") || page::has(&include, "deletedwithversions"),
+        immutability_policy: page::has(&include, "immutabilitypolicy"),
+        legal_hold: page::has(&include, "legalhold"),
+        settings: &ask.settings,
     };
     Ok(xml::blobs(&listing, page))
 }

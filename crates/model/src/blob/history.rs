@@ -89,9 +89,9 @@ impl Keeping {
 }
 
 impl Blob {
-    /// The record as a previous version. Only the blob itself has a lease.
+    /// The record as a previous version. Only the blob itself has a lease, and a time at which it expires.
     pub fn as_version(&self, id: Timestamp) -> Blob {
-        Blob { version: Some(id), previous: true, lease: Lease::Available, ..self.clone() }
+        Blob { version: Some(id), previous: true, lease: Lease::Available, expires: None, ..self.clone() }
     }
 
     /// The record as it is kept after its deletion: nobody has a lease on it any more.

@@ -5,6 +5,7 @@ use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Fate, Keeping, Which};
 use lazuli_model::{Refusal, Tags, Timestamp};
 
+use super::base;
 use super::deleted::{deleted, keep_deleted, purge};
 use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
@@ -42,7 +43,10 @@ fn apply(
     delete: &DeleteBlob,
     trash: &mut Trash,
 ) -> Decided<bool> {
-    let blob = stored(txn, keys, delete.which)?;
+    let blob = match delete.which {
+        Which::Current => base(txn, keys)?,
+        Which::Snapshot(_) | Which::Version(_) => stored(txn, keys, delete.which)?,
+    };
     let has_snapshots = !txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), 1)?.is_empty();
     let deletion = match delete.decide(blob.as_ref(), has_snapshots, now(txn)) {
         Ok(deletion) => deletion,
@@ -56,11 +60,15 @@ fn apply(
             delete_base(txn, keys, keeping, &blob, trash)
         }
         Deletion::BaseAndSnapshots => {
+            permit_snapshots(txn, keys)?;
             delete_snapshots(txn, keys, keeping, trash)?;
             drop_pending(txn, keys, trash)?;
             delete_base(txn, keys, keeping, &blob, trash)
         }
-        Deletion::SnapshotsOnly => delete_snapshots(txn, keys, keeping, trash),
+        Deletion::SnapshotsOnly => {
+            permit_snapshots(txn, keys)?;
+            delete_snapshots(txn, keys, keeping, trash)
+        }
     }
 }
 
@@ -119,7 +127,20 @@ fn forget_version(txn: &mut Txn<'_>, keys: &BlobKeys, id: Timestamp) -> Decided<
     Ok(())
 }
 
-fn delete_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, trash: &mut Trash) -> Decided<bool> {
+/// Each snapshot may be protected by itself.
+pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
+    for (_, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
+        decode::<Blob>(&bytes)?.permit_mutable(now(txn))?;
+    }
+    Ok(())
+}
+
+pub(super) fn delete_snapshots(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    trash: &mut Trash,
+) -> Decided<bool> {
     let mut gone = keeping.deleted_days.is_none();
     for (key, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
         let snapshot: Blob = decode(&bytes)?;

@@ -47,14 +47,15 @@ fn find(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, O
 
 /// The blob, or the snapshot or version that was named.
 pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
-    match which {
-        Which::Current => get(txn, &keys.base()),
-        Which::Snapshot(time) => get(txn, &keys.snapshot(time)),
+    let found: Option<Blob> = match which {
+        Which::Current => get(txn, &keys.base())?,
+        Which::Snapshot(time) => get(txn, &keys.snapshot(time))?,
         Which::Version(id) => match get(txn, &keys.version(id))? {
-            Some(version) => Ok(Some(version)),
-            None => Ok(get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id))),
+            Some(version) => Some(version),
+            None => get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id)),
         },
-    }
+    };
+    Ok(found.and_then(|blob| blob.at(now(txn))))
 }
 
 /// A refusal, said more exactly if what is not there was deleted softly.

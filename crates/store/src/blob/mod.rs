@@ -4,7 +4,11 @@ mod block_list;
 mod blocks;
 mod delete_blob;
 mod deleted;
+mod encryption;
+mod expiry;
 mod get_blob;
+mod immutability;
+mod last_access;
 mod lease_blob;
 mod properties;
 mod put_blob;
@@ -15,6 +19,7 @@ mod replace;
 mod snapshot_blob;
 mod tagged;
 mod tags;
+mod tier;
 mod undelete_blob;
 
 pub use block_list::BlockLists;
@@ -58,6 +63,26 @@ impl Store {
         })
         .await
     }
+
+    /// The same for the blob, a snapshot or a version: of what `decide` may not touch, the content.
+    async fn change_which<T: Send + 'static>(
+        &self,
+        at: &BlobAt,
+        which: Which,
+        decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
+    ) -> Result<(Blob, T), Failure> {
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let current = match which {
+                Which::Current => base(txn, &keys)?,
+                Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,
+            };
+            let (blob, answer) = decide(current.as_ref(), now(txn))?;
+            replace::change_at(txn, &keys, which, &current.ok_or(Refusal::BlobNotFound)?, &blob);
+            Ok((blob, answer))
+        })
+        .await
+    }
 }
 
 /// Where a record is stored that was found by `which`: the current version is the blob itself.
@@ -68,6 +93,15 @@ fn stored_at(which: Which, found: &Blob) -> Which {
     }
 }
 
+/// The base blob as it is now. One that has expired goes in the transaction that meets it, so that nothing is left behind
+/// when another takes its name.
 fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
-    get(txn, &keys.base())
+    let Some(kept) = get::<Blob>(txn, &keys.base())? else {
+        return Ok(None);
+    };
+    let seen = kept.clone().at(now(txn));
+    if seen.is_none() {
+        expiry::bury(txn, keys, &kept)?;
+    }
+    Ok(seen)
 }

@@ -14,7 +14,7 @@ use super::stored_at;
 use super::tagged::index;
 use crate::claims::{Trash, is_shared, release, share};
 use crate::keys::BlobKeys;
-use crate::records::{Kept, encode};
+use crate::records::{Kept, Mark, encode};
 use crate::transact::{Decided, get, now};
 
 /// `new`, with a content of its own, takes the place of `old`; where versions are kept it gets an id. Of the old content,
@@ -80,6 +80,7 @@ pub(super) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob)
 
 /// As [`change`], of a snapshot or a version too.
 pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &Blob, new: &Blob) {
+    guard(txn, keys, new);
     match stored_at(which, old) {
         Which::Current => change(txn, keys, old, new),
         Which::Snapshot(time) => txn.put(keys.snapshot(time), encode(new)),
@@ -117,7 +118,10 @@ pub(super) fn delete_base(
 pub(super) fn write_base(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>, new: Option<&Blob>) {
     index(txn, keys, old.map(|old| &old.tags), new.map(|new| &new.tags));
     match new {
-        Some(new) => txn.put(keys.base(), encode(new)),
+        Some(new) => {
+            guard(txn, keys, new);
+            txn.put(keys.base(), encode(new));
+        }
         None => txn.delete(keys.base()),
     }
 }
@@ -151,5 +155,12 @@ fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, 
         }
         Some(_) if !keeping.versions => purge_all(txn, keys, trash),
         Some(_) | None => purge(txn, keys, Which::Current, &before, trash),
+    }
+}
+
+/// Notes that something under this name may be protected, for whoever would delete the container.
+fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+    if new.is_guarded() {
+        txn.put(keys.guard(), encode(&Mark));
     }
 }

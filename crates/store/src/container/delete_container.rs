@@ -16,6 +16,7 @@ const RESTORED_SECONDS: u64 = 60 * 60;
 
 impl Store {
     pub async fn delete_container(&self, at: &ContainerAt, delete: DeleteContainer) -> Result<(), Failure> {
+        self.permit_unguarded(at).await?;
         let days = self.account_settings(&at.account).await?.container_soft_delete_days;
         let at = at.clone();
         let dead = self

@@ -87,6 +87,10 @@ impl<'a> Page<'a> {
                 self.from = row.position;
                 return Ok(true);
             }
+            let Some(item) = row.item(rows.now)? else {
+                self.from = successor(&row.position);
+                continue; // expired, and not swept yet
+            };
             let prefix = self.common_prefix(row.name());
             self.skipped = prefix.is_some();
             match prefix {
@@ -97,11 +101,7 @@ impl<'a> Page<'a> {
                 }
                 None => {
                     self.from = successor(&row.position);
-                    let item = row.item()?;
-                    // Not swept yet, and gone all the same.
-                    if item.blob.deleted.is_none_or(|deleted| !deleted.is_over(rows.now)) {
-                        self.entries.push(Entry::Blob(Box::new(item)));
-                    }
+                    self.entries.push(Entry::Blob(Box::new(item)));
                 }
             }
         }
@@ -148,16 +148,18 @@ impl Row {
         &self.position[..self.position.len() - BASE.len()]
     }
 
-    fn item(&self) -> Result<BlobItem, Fault> {
+    /// `None` for what has expired.
+    fn item(&self, now: Timestamp) -> Result<Option<BlobItem>, Fault> {
         let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
         let name = name.ok_or_else(|| Fault::Corrupt(format!("a key has no blob name: {:?}", self.position)))?;
-        let item = |blob| BlobItem { name, snapshot: None, uncommitted: false, versions_only: false, blob };
-        Ok(match &self.value {
-            Value::Snapshot(time, bytes) => BlobItem { snapshot: Some(*time), ..item(decode(bytes)?) },
-            Value::Version(bytes) | Value::Base(bytes) => item(decode(bytes)?),
-            Value::VersionsOnly(bytes) => BlobItem { versions_only: true, ..item(decode(bytes)?) },
-            Value::Pending(bytes) => BlobItem { uncommitted: true, ..item(shell(decode::<Pending>(bytes)?.touched)) },
-        })
+        let (snapshot, uncommitted, versions_only, blob) = match &self.value {
+            Value::Snapshot(time, bytes) => (Some(*time), false, false, decode::<Blob>(bytes)?),
+            Value::Version(bytes) | Value::Base(bytes) => (None, false, false, decode(bytes)?),
+            Value::VersionsOnly(bytes) => (None, false, true, decode(bytes)?),
+            Value::Pending(bytes) => (None, true, false, shell(decode::<Pending>(bytes)?.touched)),
+        };
+        let blob = blob.at(now).filter(|blob| blob.deleted.is_none_or(|deleted| !deleted.is_over(now)));
+        Ok(blob.map(|blob| BlobItem { name, snapshot, uncommitted, versions_only, blob }))
     }
 }
 

@@ -43,6 +43,11 @@ pub(super) enum Round {
     Deleted(Key),
     /// Names of tags, from here on.
     TagNames(Key),
+    /// What has expired in a container.
+    Expiries {
+        space: Space,
+        next: Key,
+    },
     /// Queues from here on.
     Queues(Key),
     /// The messages of a queue; then queues from `next` on.
@@ -71,6 +76,7 @@ impl Store {
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
             Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
             Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
+            Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
@@ -115,7 +121,7 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Due { space, next },
+            Some(_) | None => Round::Expiries { space, next },
         })
     }
 
@@ -159,6 +165,14 @@ impl Store {
             Some((last, _)) if rows.len() == PAGE => Round::TagNames(last.successor()),
             Some(_) | None => Round::Queues(keys::column(keys::ROOT, keys::QUEUES)),
         })
+    }
+
+    async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        for (expires, keys) in later {
+            self.sweep.hint_expiry(expires, keys);
+        }
+        Ok(if more { Round::Expiries { space, next } } else { Round::Due { space, next } })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 22] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::VERSIONS,
@@ -36,6 +36,8 @@ const COLUMNS: [Column; 20] = [
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
+    keys::EXPIRIES,
+    keys::GUARDS,
     keys::WINDOWS,
     keys::SMALLS,
     keys::GARBAGE,

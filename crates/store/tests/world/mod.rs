@@ -51,7 +51,7 @@ impl World {
     }
 
     pub async fn create(&self, name: &str, id: u128) {
-        let create = CreateContainer { id, metadata: Metadata::default(), public: Default::default() };
+        let create = CreateContainer { id, scope: None, metadata: Metadata::default(), public: Default::default() };
         self.store.create_container(&container(name), create).await.unwrap();
     }
 
@@ -72,7 +72,9 @@ impl World {
 
     pub async fn put_block(&self, name: &str, id: &str, bytes: &[u8]) -> Result<(), Failure> {
         let content = self.receive(bytes).await;
-        self.store.put_block(&blob(name), PutBlock { id: block_id(id), lease: None }, content).await
+        self.store
+            .put_block(&blob(name), PutBlock { id: block_id(id), encryption: Default::default(), lease: None }, content)
+            .await
     }
 
     pub async fn commit(&self, name: &str, blocks: &[(Search, &str)]) -> Result<Blob, Failure> {
@@ -80,7 +82,12 @@ impl World {
     }
 
     pub async fn snapshot(&self, name: &str) -> Timestamp {
-        let snapshot = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         self.store.snapshot_blob(&blob(name), snapshot).await.unwrap().0
     }
 
@@ -89,6 +96,7 @@ impl World {
             which: Which::Current,
             permanent: false,
             snapshots,
+            tier: Default::default(),
             conditions: Conditions::default(),
             lease: None,
         };
@@ -100,6 +108,7 @@ impl World {
             permanent: false,
             which: Which::Snapshot(time),
             snapshots: None,
+            tier: Default::default(),
             conditions: Conditions::default(),
             lease: None,
         };
@@ -169,6 +178,8 @@ pub fn put_blob() -> PutBlob {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Default::default(),
+        encryption: Default::default(),
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
@@ -182,6 +193,8 @@ pub fn block_list(blocks: &[(Search, &str)]) -> PutBlockList {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Default::default(),
+        encryption: Default::default(),
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
