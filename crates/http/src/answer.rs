@@ -45,7 +45,10 @@ pub mod name {
         CONTENT_MD5 = "content-md5";
         CONTENT_RANGE = "content-range";
         CONTENT_TYPE = "content-type";
+        CONTENT_TYPE_OPTIONS = "x-content-type-options";
         CREATION_TIME = "x-ms-creation-time";
+        DATA_SERVICE_ID = "dataserviceid";
+        DATA_SERVICE_VERSION = "dataserviceversion";
         DEFAULT_ENCRYPTION_SCOPE = "x-ms-default-encryption-scope";
         DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
         DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
@@ -70,7 +73,9 @@ pub mod name {
         LEASE_STATUS = "x-ms-lease-status";
         LEGAL_HOLD = "x-ms-legal-hold";
         LEASE_TIME = "x-ms-lease-time";
+        LOCATION = "location";
         POP_RECEIPT = "x-ms-popreceipt";
+        PREFERENCE_APPLIED = "preference-applied";
         REHYDRATE_PRIORITY = "x-ms-rehydrate-priority";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
@@ -136,6 +141,12 @@ impl Answer {
 
     pub fn etag(self, etag: ETag, modified: Timestamp) -> Self {
         self.text(&name::ETAG, etag.to_string()).date(&name::LAST_MODIFIED, modified)
+    }
+
+    /// A text of a type that the caller knows.
+    pub fn json(mut self, kind: &'static str, text: String) -> Self {
+        self.payload = Payload::Whole(text.into());
+        self.constant(&name::CONTENT_TYPE, kind)
     }
 
     pub fn xml(mut self, document: impl Into<Bytes>) -> Self {

@@ -8,7 +8,7 @@ use lazuli_store::Failure;
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, queue};
+use crate::{blob, queue, table};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub enum On {
     Queue,
     Messages,
     Message,
+    /// `/Tables`
+    Tables,
+    /// `/Tables('name')`
+    Table,
+    /// `/name`
+    Entities,
+    /// `/name(PartitionKey='…',RowKey='…')`
+    Entity,
+    /// `/$batch`
+    Batch,
 }
 
 /// Who may ask without saying who they are.
@@ -152,6 +162,7 @@ impl<'a> Asked<'a> {
             Target::Queue(_) => On::Queue,
             Target::Messages(_) => On::Messages,
             Target::Message { .. } => On::Message,
+            Target::Table(ref target) => target.on(),
         };
         Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
     }
@@ -216,21 +227,30 @@ pub struct Catalogue {
 pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
     Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
+    Catalogue { name: "Table", served: table::SERVED, not_yet: &[] },
 ];
 
 /// The operation of a row.
 pub fn served(row: usize) -> &'static Operation {
-    let blobs = blob::SERVED.len();
-    if row < blobs { &blob::SERVED[row] } else { &queue::SERVED[row - blobs] }
+    let mut at = row;
+    for service in CATALOGUES {
+        match service.served.get(at) {
+            Some(operation) => return operation,
+            None => at -= service.served.len(),
+        }
+    }
+    unreachable!("routing gave the row {row}")
 }
 
 /// Finds the operation of `service`, and its row.
 pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
-    let (served, not_yet, first) = match service {
-        Of::Blob => (blob::SERVED, blob::NOT_YET, 0),
-        Of::Queue => (queue::SERVED, queue::NOT_YET, blob::SERVED.len()),
+    let (before, catalogue) = match service {
+        Of::Blob => (0, &CATALOGUES[0]),
+        Of::Queue => (1, &CATALOGUES[1]),
+        Of::Table => (2, &CATALOGUES[2]),
     };
-    Ok(match route(served, not_yet, head)? {
+    let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
+    Ok(match route(catalogue.served, catalogue.not_yet, head)? {
         Route::Served(at) => Route::Served(first + at),
         Route::NotYet(spec) => Route::NotYet(spec),
     })
@@ -334,6 +354,11 @@ mod tests {
             On::Queue => "/account/queue",
             On::Messages => "/account/queue/messages",
             On::Message => "/account/queue/messages/id",
+            On::Tables => "/account/Tables",
+            On::Table => "/account/Tables('name')",
+            On::Entities => "/account/name",
+            On::Entity => "/account/name(PartitionKey='a',RowKey='b')",
+            On::Batch => "/account/$batch",
         };
         let mut query: Vec<String> = Vec::new();
         query.extend(spec.restype.map(|restype| format!("restype={restype}")));
@@ -351,9 +376,15 @@ mod tests {
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        let queues = CATALOGUES[1].served.iter().map(|operation| operation.spec).chain(CATALOGUES[1].not_yet);
-        let service =
-            if queues.into_iter().any(|other| other.name == spec.name) { Service::Queue } else { Service::Blob };
+        let of = CATALOGUES.iter().position(|service| {
+            service
+                .served
+                .iter()
+                .map(|operation| operation.spec)
+                .chain(service.not_yet)
+                .any(|other| other.name == spec.name)
+        });
+        let service = [Service::Blob, Service::Queue, Service::Table][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 

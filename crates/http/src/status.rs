@@ -39,8 +39,8 @@ const BUSY: &str = "The server is currently unable to receive requests. Please r
 const INTERNAL: &str = "Server encountered an internal error. Please try again after some time.";
 
 impl Status {
-    fn new(status: u16, code: &'static str, message: &'static str) -> Self {
-        Self { status, code, message: Cow::Borrowed(message), details: Vec::new() }
+    pub(crate) fn new(status: u16, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, code, message: message.into(), details: Vec::new() }
     }
 
     fn with(mut self, element: &'static str, value: impl Into<String>) -> Self {
@@ -331,6 +331,7 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The specified pop receipt did not match the pop receipt for a dequeued message.",
         ),
         QueueAlreadyExists => say(409, "QueueAlreadyExists", "The specified queue already exists."),
+        Table(refused) => crate::table::status::of(refused),
         QueueNotFound => say(404, "QueueNotFound", "The specified queue does not exist."),
 
         Crc64Mismatch { user, server } => say(

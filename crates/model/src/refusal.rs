@@ -101,6 +101,9 @@ pub enum Refusal {
     QueueAlreadyExists,
     QueueNotFound,
 
+    // Tables and entities
+    Table(crate::table::Refused),
+
     // Content
     Crc64Mismatch {
         user: String,

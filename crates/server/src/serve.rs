@@ -41,6 +41,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
+    let table = bind(settings.table, "--table-port").await?;
     let console_at = bind_console(&settings).await?;
     let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
@@ -55,7 +56,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        announce(&banner::text(&settings, address(&blob)?, address(&queue)?, address(&console_at)?));
+        let services = [("Blob", address(&blob)?), ("Queue", address(&queue)?), ("Table", address(&table)?)];
+        announce(&banner::text(&settings, &services, address(&console_at)?));
     }
 
     let (stop, stopping) = watch::channel(false);
@@ -71,7 +73,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
-    tokio::spawn(listen::accept(queue, Service::Queue, shared));
+    tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
+    tokio::spawn(listen::accept(table, Service::Table, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
     signals.wait().await;

@@ -8,7 +8,7 @@ use lazuli_model::queue::Place;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
-use crate::{ContainerAt, QueueAt};
+use crate::{ContainerAt, QueueAt, TableAt};
 
 pub const ROOT: Space = Space(0);
 
@@ -17,6 +17,7 @@ pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
+pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
@@ -48,6 +49,9 @@ pub const HEADS: Column = Column(b'h');
 pub const TEXTS: Column = Column(b't');
 pub const MESSAGES: Column = Column(b'v');
 
+// The column of a table's space.
+pub const ENTITIES: Column = Column(b'E');
+
 const NUL: &[u8] = &[0];
 
 /// The row of a container, which is also the name of its partition.
@@ -78,10 +82,25 @@ pub fn queues(account: &AccountName, prefix: &[u8]) -> Key {
     Key::new(ROOT, QUEUES, &[account.as_str().as_bytes(), NUL, prefix])
 }
 
+/// The partition of a table's record.
+pub fn table_partition(at: &TableAt) -> Bytes {
+    [at.account.as_str().as_bytes(), NUL, b"t", NUL, at.table.folded().as_bytes()].concat().into()
+}
+
+pub fn table(at: &TableAt) -> Key {
+    tables(&at.account, at.table.folded().as_bytes())
+}
+
+/// The prefix of all tables of an account whose names, in lower case, begin with `prefix`.
+pub fn tables(account: &AccountName, prefix: &[u8]) -> Key {
+    Key::new(ROOT, TABLES, &[account.as_str().as_bytes(), NUL, prefix])
+}
+
 pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
     let letter: &[u8] = match of {
         Of::Blob => b"b",
         Of::Queue => b"q",
+        Of::Table => b"t",
     };
     let key = Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL, letter]);
     (account_partition(account), key)
@@ -402,6 +421,42 @@ impl QueueKeys {
     pub fn text(&self, inserted: Timestamp) -> Key {
         Key::new(self.space, TEXTS, &[&inserted.ticks().to_be_bytes()])
     }
+}
+
+/// The keys of one table's entities. A partition is one PartitionKey.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableKeys {
+    pub space: Space,
+}
+
+impl TableKeys {
+    pub fn new(table: u128) -> Self {
+        Self { space: Space(table) }
+    }
+
+    pub fn partition(&self, partition: &str) -> Partition {
+        Partition::new(self.space, Bytes::copy_from_slice(partition.as_bytes()))
+    }
+
+    pub fn entity(&self, partition: &str, row: &str) -> Key {
+        self.raw(&[partition.as_bytes(), NUL, row.as_bytes()])
+    }
+
+    pub fn all(&self) -> Key {
+        column(self.space, ENTITIES)
+    }
+
+    /// A place among the entities, which need not be one's.
+    pub fn raw(&self, parts: &[&[u8]]) -> Key {
+        Key::new(self.space, ENTITIES, parts)
+    }
+}
+
+/// The PartitionKey and the RowKey of an entity.
+pub fn read_entity(key: &Key) -> Option<(&str, &str)> {
+    let row = key.as_bytes().get(Key::HEAD..)?;
+    let end = row.iter().position(|byte| *byte == 0)?;
+    Some((std::str::from_utf8(&row[..end]).ok()?, std::str::from_utf8(&row[end + 1..]).ok()?))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod service;
 #[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
 mod sparse;
 mod sweep;
+mod table;
 mod tags;
 mod transact;
 
@@ -31,6 +32,7 @@ pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
+pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 

@@ -12,6 +12,7 @@ use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
+use lazuli_model::table::{Entity as TableEntity, Table};
 use lazuli_model::{BlockId, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,9 @@ first_version!(
     Tags,
     Due,
     DeletedContainer,
-    TagName
+    TagName,
+    Table,
+    TableEntity
 );
 
 first_version!(crate::sparse::Window, Epochs);
@@ -110,6 +113,14 @@ pub fn encode_with_tail<T: Record + Serialize>(record: &T, tail: &[Bytes]) -> By
 pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
     match decode_versions::<T>(bytes) {
         Some((record, [])) => Ok(record),
+        Some(_) | None => Err(corrupt::<T>(bytes)),
+    }
+}
+
+/// A record of version 1 as `B` reads it without copying: its strings are those of `bytes`.
+pub fn in_place<'a, T: Record, B: Deserialize<'a>>(bytes: &'a [u8]) -> Result<B, Fault> {
+    match bytes.split_first() {
+        Some((1, body)) => postcard::from_bytes(body).map_err(|_| corrupt::<T>(bytes)),
         Some(_) | None => Err(corrupt::<T>(bytes)),
     }
 }

@@ -139,7 +139,7 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
         (Signed::Other, Target::Blob { container, .. }) if field(head, "sr") == "s" => container.clone(),
         (Signed::Other, Target::Blob { container, blob }) => format!("{container}/{blob}"),
         (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
-        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. }) => {
+        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } | Target::Table(_)) => {
             return Err(outside());
         }
     };

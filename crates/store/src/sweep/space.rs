@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 22] = [
+const COLUMNS: [Column; 23] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::VERSIONS,
@@ -45,6 +45,7 @@ const COLUMNS: [Column; 22] = [
     keys::MESSAGES,
     keys::TEXTS,
     keys::HEADS,
+    keys::ENTITIES,
 ];
 
 /// How far the emptying has come.
