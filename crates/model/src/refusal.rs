@@ -54,6 +54,17 @@ pub enum Refusal {
     InvalidTag,
     UnauthorizedBlobOverwrite,
 
+    // Page and append blobs
+    AppendPositionConditionNotMet,
+    BlobIsSealed,
+    BlobOverwritten,
+    InvalidPageRange,
+    MaxBlobSizeConditionNotMet,
+    PreviousSnapshotCannotBeNewer,
+    PreviousSnapshotNotFound,
+    SequenceNumberConditionNotMet,
+    SequenceNumberIncrementTooLarge,
+
     // Queues and messages
     MessageNotFound,
     PopReceiptMismatch,

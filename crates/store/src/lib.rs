@@ -18,13 +18,12 @@ mod queue;
 mod readers;
 mod records;
 mod service;
-#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
 mod sparse;
 mod sweep;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Reader};
+pub use blob::{BlockLists, ListPages, PageRanges, Reader};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};

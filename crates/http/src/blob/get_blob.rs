@@ -43,7 +43,11 @@ struct Get {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
     let snapshot = !get.read.which.is_current();
-    let mut reader = ask.store.open_blob(&ask.head.blob_at()?, get.read).await?;
+    let mut reader = {
+        let (from, to) = get.range.map_or((0, None), |range| (range.from, range.to));
+        let to = to.map_or(u64::MAX, |to| to.saturating_add(1));
+        ask.store.open_blob_range(&ask.head.blob_at()?, get.read, from, to).await?
+    };
     let length = reader.blob.content.length;
     let span = match get.range {
         None => Span::whole(length),

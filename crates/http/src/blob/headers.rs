@@ -159,14 +159,37 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .constant(&name::BLOB_TYPE, kind_text(blob.kind))
         .constant(&name::SERVER_ENCRYPTED, "true")
         .date(&name::CREATION_TIME, blob.created);
+    let answer = kind_of(answer, blob);
     let answer = if snapshot { answer } else { lease(answer, blob.lease, now) };
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
     metadata_of(answer, &blob.metadata)
 }
 
+/// What only one kind of blob says.
+fn kind_of(answer: Answer, blob: &Blob) -> Answer {
+    match blob.kind {
+        Kind::Block => answer,
+        Kind::Page { .. } => sequence_of(answer, blob),
+        Kind::Append { sealed } => {
+            let answer = answer.number(&name::BLOB_COMMITTED_BLOCK_COUNT, blob.content.blocks.into());
+            if sealed { answer.constant(&name::BLOB_SEALED, "true") } else { answer }
+        }
+    }
+}
+
+/// A page blob's number, which every answer about one says.
+pub fn sequence_of(answer: Answer, blob: &Blob) -> Answer {
+    match blob.kind {
+        Kind::Page { sequence } => answer.number(&name::BLOB_SEQUENCE_NUMBER, sequence),
+        Kind::Block | Kind::Append { .. } => answer,
+    }
+}
+
 /// The tier, which Get Blob shows only since 2026-10-06.
 pub fn tier_of(answer: Answer, blob: &Blob) -> Answer {
     let answer = match blob.tier {
+        // Only block blobs have a tier unless somebody gave them one.
+        None if blob.kind != Kind::Block => answer,
         None => answer.constant(&name::ACCESS_TIER, "Hot").constant(&name::ACCESS_TIER_INFERRED, "true"),
         Some(tier) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
     };

@@ -47,7 +47,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(answer(&ask.head, &blob, &digests))
 }
 
-fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
+/// Also for page and append blobs.
+pub(super) fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
     Ok(PutBlob {
         headers: content_headers(head)?,
         metadata: headers::metadata(head)?,

@@ -4,15 +4,22 @@
 //! `If-None-Match: *` looks at the lease first, and whoever holds the lease may overwrite in spite of it
 //! (`permit_replacement`).
 
+mod append;
 mod blocks;
 mod change;
+mod pages;
 mod read;
 mod record;
 mod requests;
 mod write;
 
+pub use append::{AppendBlock, SealBlob};
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
+pub use pages::{
+    GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,
+    SetPageProperties,
+};
 pub use record::{
     Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
     Rehydrating, Tier, Which,

@@ -1,20 +1,26 @@
 //! Operations on blobs: one file each.
 
+mod append_block;
 mod block_list;
 mod blocks;
+mod create_sparse;
 mod delete_blob;
 mod get_blob;
 mod lease_blob;
+mod page_ranges;
 mod properties;
 mod put_blob;
 mod put_block;
 mod put_block_list;
+mod put_page;
 mod reader;
 mod replace;
+mod set_page_properties;
 mod snapshot_blob;
 mod tags;
 
 pub use block_list::BlockLists;
+pub use page_ranges::{ListPages, PageRanges};
 pub use reader::Reader;
 
 use lazuli_engine::Txn;

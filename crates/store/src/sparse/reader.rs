@@ -3,8 +3,6 @@
 //! Held true: what one look found is of one moment, and every range of up to 4 MiB is one look. A longer read of an epoch that is
 //! being written to goes on with what is there when it comes to it; one of an earlier epoch cannot change at all.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use lazuli_engine::Txn;
 use lazuli_engine::content::Chunks;
@@ -38,7 +36,7 @@ pub(crate) struct SparseReader {
 /// What a look found.
 #[derive(Default)]
 pub(crate) struct Batch {
-    parts: VecDeque<Part>,
+    parts: Vec<Part>,
     /// Where it begins, and up to where it is complete.
     start: u64,
     end: u64,
@@ -57,7 +55,7 @@ enum Where {
 
 impl Batch {
     pub fn load(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, from: u64, to: u64) -> Decided<Self> {
-        let mut parts = VecDeque::new();
+        let mut parts = Vec::new();
         let mut room = SMALL_BYTES;
         let (rows, next) = visible(txn, keys, seen, from / WINDOW, to.div_ceil(WINDOW), WINDOWS)?;
         for row in rows {
@@ -83,7 +81,7 @@ impl Batch {
                         Where::Here(read_small(txn, keys, seen.content, &span)?)
                     }
                 };
-                parts.push_back(Part { from: first, to: end, bytes });
+                parts.push(Part { from: first, to: end, bytes });
             }
         }
         let end = next.map_or(to, |number| number * WINDOW).clamp(from, to);
@@ -105,10 +103,6 @@ impl SparseReader {
 
     pub fn seek(&mut self, from: u64, to: u64) {
         self.stream = None;
-        if from < self.from {
-            // What lies before has been let go of.
-            self.batch = Batch { start: from, end: from, ..Batch::default() };
-        }
         (self.from, self.to) = (from, to);
     }
 
@@ -140,11 +134,9 @@ impl SparseReader {
 
     /// Bytes that are here, or none and a stream to take them from.
     fn advance(&mut self, store: &Store) -> Option<Bytes> {
-        while self.batch.parts.front().is_some_and(|part| part.to <= self.from) {
-            self.batch.parts.pop_front();
-        }
         let end = self.to.min(self.batch.end);
-        match self.batch.parts.front() {
+        let at = self.batch.parts.partition_point(|part| part.to <= self.from);
+        match self.batch.parts.get(at) {
             Some(part) if part.from <= self.from => {
                 let (from, to) = (self.from - part.from, part.to.min(end) - part.from);
                 match &part.bytes {

@@ -209,10 +209,15 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     let blob = &item.blob;
     match blob.kind {
         Kind::Block => element(out, "BlobType", "BlockBlob"),
-        Kind::Page { .. } => element(out, "BlobType", "PageBlob"),
+        Kind::Page { sequence } => {
+            number(out, "x-ms-blob-sequence-number", sequence);
+            element(out, "BlobType", "PageBlob");
+        }
         Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
     match blob.tier {
+        // Only block blobs have a tier unless somebody gave them one.
+        None if blob.kind != Kind::Block => {}
         Some(tier) => element(out, "AccessTier", tier_name(tier)),
         None => out.push_str("<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"),
     }
@@ -222,6 +227,9 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         lease(out, blob.lease.shown(listing.now));
     }
     element(out, "ServerEncrypted", "true");
+    if blob.kind == (Kind::Append { sealed: true }) {
+        element(out, "Sealed", "true");
+    }
     if !blob.tags.is_empty() {
         number(out, "TagCount", blob.tags.len());
     }
