@@ -1,5 +1,7 @@
 //! Get Page Ranges, and Get Page Ranges Diff. A list that is asked for in pages has a marker; another is given whole.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use lazuli_model::blob::GetPageRanges;
 use lazuli_model::{Refusal, Timestamp, Version};
@@ -78,13 +80,17 @@ fn most(head: &Head) -> Result<Option<usize>, Refusal> {
     }
 }
 
-/// Opaque to the client: where the next page of the list begins.
+/// Where the next page of the list begins. Opaque to the client, but written as Azure writes it.
 fn marker(next: u64) -> String {
-    format!("1!{next:016x}")
+    let next = next.to_string();
+    let text = STANDARD.encode(format!("{:06}!{next}!", next.len()));
+    format!("2!{}!{text}", text.len())
 }
 
 fn read_marker(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("1!")?, 16).ok()
+    let (_, text) = text.strip_prefix("2!")?.split_once('!')?;
+    let bytes = STANDARD.decode(text).ok()?;
+    std::str::from_utf8(&bytes).ok()?.split('!').nth(1)?.parse().ok()
 }
 
 /// The earlier snapshot, by its time, or by the address of the snapshot as managed disks have it.
@@ -114,7 +120,8 @@ mod tests {
         for next in [0, 512, u64::MAX] {
             assert_eq!(read_marker(&marker(next)), Some(next));
         }
-        for garbage in ["", "1!", "2!00", "1!zz", "1!11112222333344445"] {
+        assert_eq!(marker(1024), "2!16!MDAwMDA0ITEwMjQh", "observed");
+        for garbage in ["", "1!", "2!00", "2!0!", "2!4!!!!!", "2!4!AAAA"] {
             assert_eq!(read_marker(garbage), None, "{garbage}");
         }
     }

@@ -90,7 +90,8 @@ impl<'a> Editor<'a> {
             let start = row.number * WINDOW;
             let first = from.max(start) - start;
             let end = to.min(start + WINDOW) - start;
-            self.change(txn, row.number, |window| window.cut(first as u32, end as u32))?;
+            let epoch = self.at.epoch;
+            self.change(txn, row.number, |window| window.clear(first as u32, end as u32, epoch))?;
         }
         Ok(next.map(|number| number * WINDOW))
     }
@@ -161,6 +162,7 @@ impl<'a> Editor<'a> {
                     self.loose.push(*run);
                 }
             }
+            Place::Hole => {}
         }
         Ok(())
     }

@@ -72,6 +72,7 @@ impl Batch {
                 span.to = span.to.min((to - start).min(WINDOW) as u32);
                 let (first, end) = (start + u64::from(span.from), start + u64::from(span.to));
                 let bytes = match span.place {
+                    Place::Hole => continue,
                     Place::Piece(run) => Where::Piece { run, skip: span.skip.into() },
                     Place::Small { .. } => {
                         let Some(left) = room.checked_sub((span.to - span.from) as usize) else {

@@ -37,11 +37,12 @@ impl Random {
     }
 }
 
-/// What the content is at an epoch: its bytes, and in which epoch each was written (zero: never).
+/// What the content is at an epoch: its bytes, and in which epoch each was written (zero: not), or taken away (zero: not).
 #[derive(Clone)]
 struct Plain {
     bytes: Vec<u8>,
     written: Vec<u8>,
+    cleared: Vec<u8>,
 }
 
 struct Trial {
@@ -55,7 +56,7 @@ struct Trial {
 
 impl Trial {
     fn new(engine: Arc<dyn Engine>, content: content::Memory, name: &str, seed: u64) -> Self {
-        let current = Plain { bytes: vec![0; LENGTH], written: vec![0; LENGTH] };
+        let current = Plain { bytes: vec![0; LENGTH], written: vec![0; LENGTH], cleared: vec![0; LENGTH] };
         Self {
             store: Store::new(engine, Arc::new(content)),
             keys: BlobKeys::new(9, name),
@@ -99,6 +100,7 @@ impl Trial {
         let bytes: Vec<u8> = (0..length).map(|i| fill.wrapping_add((i / 7) as u8)).collect();
         self.current.bytes[at..at + length].copy_from_slice(&bytes);
         self.current.written[at..at + length].fill(self.epoch as u8);
+        self.current.cleared[at..at + length].fill(0);
         let mut source = Once(Some(bytes.into()));
         let received = self.store.receive(&mut source, Some(length as u64), u64::MAX, false).await.unwrap();
         let (fill, keys, seen) = (Fill::of(&received.body, received.length), self.keys.clone(), self.at());
@@ -125,7 +127,11 @@ impl Trial {
 
     async fn clear_range(&mut self, from: usize, to: usize) {
         self.current.bytes[from..to].fill(0);
-        self.current.written[from..to].fill(0);
+        for at in from..to {
+            if std::mem::take(&mut self.current.written[at]) != 0 {
+                self.current.cleared[at] = self.epoch as u8;
+            }
+        }
         let to = if to == LENGTH { u64::MAX } else { to as u64 };
         let mut next = Some(from as u64);
         while let Some(from) = next {
@@ -210,10 +216,10 @@ impl Trial {
         if older < epoch {
             let whole = Stretch { from: from as u64, to: to as u64, most: usize::MAX };
             let (found, _) = self.store.look(|txn| diff(txn, keys, older, seen, whole)).await.unwrap();
-            let (before, since) = (plain(older), older as u8);
-            let mut all: Vec<Difference> =
-                runs(from, to, |at| want.written[at] > since).into_iter().map(Difference::Written).collect();
-            let cleared = runs(from, to, |at| want.written[at] == 0 && before.written[at] != 0);
+            let since = older as u8;
+            let written = runs(from, to, |at| want.written[at] > since);
+            let mut all: Vec<Difference> = written.into_iter().map(Difference::Written).collect();
+            let cleared = runs(from, to, |at| want.cleared[at] > since);
             all.extend(cleared.into_iter().map(Difference::Cleared));
             all.sort_by_key(|difference| difference.range().start);
             assert_eq!(found, all, "from {older} to {epoch}");

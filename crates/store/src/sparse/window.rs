@@ -28,6 +28,9 @@ pub(crate) enum Place {
         stamp: u64,
         part: u32,
     },
+    /// Nothing: cleared after a snapshot was taken, which a comparison with it has to tell (observed, also if the snapshot
+    /// had nothing there).
+    Hole,
 }
 
 impl Place {
@@ -40,6 +43,7 @@ impl Place {
         match self {
             Place::Piece(run) => (true, run.start()),
             Place::Small { stamp, part } => (false, (*stamp, u64::from(*part))),
+            Place::Hole => (false, (0, 0)),
         }
     }
 }
@@ -56,7 +60,7 @@ impl Window {
         let mut hit: Vec<Place> = Vec::new();
         let mut rest: Vec<Span> = Vec::new();
         for span in &self.spans[first..end] {
-            if !hit.iter().any(|place| place.is(&span.place)) {
+            if span.place != Place::Hole && !hit.iter().any(|place| place.is(&span.place)) {
                 hit.push(span.place);
             }
             if span.from < from {
@@ -70,6 +74,31 @@ impl Window {
         hit
     }
 
+    /// Makes a hole of `from..to`. Where something was, the hole is remembered if `epoch` is not the first: before that,
+    /// there is no snapshot to compare with.
+    pub fn clear(&mut self, from: u32, to: u32, epoch: u64) -> Vec<Place> {
+        let end = self.spans.partition_point(|span| span.from < to);
+        let first = self.spans[..end].partition_point(|span| span.to <= from);
+        let hole = |span: &Span| {
+            let written = if span.place == Place::Hole { span.written } else { epoch };
+            Span { from: span.from.max(from), to: span.to.min(to), written, place: Place::Hole, skip: 0 }
+        };
+        let holes: Vec<Span> = self.spans[first..end].iter().map(hole).filter(|hole| hole.written > 1).collect();
+        let hit = self.cut(from, to);
+        for hole in holes {
+            let at = self.spans.partition_point(|other| other.from < hole.from);
+            match at.checked_sub(1).map(|before| &mut self.spans[before]) {
+                Some(before)
+                    if before.place == Place::Hole && before.to == hole.from && before.written == hole.written =>
+                {
+                    before.to = hole.to;
+                }
+                Some(_) | None => self.spans.insert(at, hole),
+            }
+        }
+        hit
+    }
+
     /// Puts a span where nothing is.
     pub fn insert(&mut self, span: Span) {
         let at = self.spans.partition_point(|other| other.from < span.from);
@@ -80,12 +109,21 @@ impl Window {
 
     /// What is written, with neighbours joined.
     pub fn covered(&self) -> Vec<(u32, u32)> {
-        joined(self.spans.iter().map(|span| (span.from, span.to)))
+        let written = self.spans.iter().filter(|span| span.place != Place::Hole);
+        joined(written.map(|span| (span.from, span.to)))
     }
 
-    /// What was written after `epoch`, with neighbours joined.
-    pub fn written_after(&self, epoch: u64) -> Vec<(u32, u32)> {
-        joined(self.spans.iter().filter(|span| span.written > epoch).map(|span| (span.from, span.to)))
+    /// What was written after `epoch` (true), and what was cleared (false), in order, with neighbours joined.
+    pub fn changed_after(&self, epoch: u64) -> Vec<(bool, (u32, u32))> {
+        let mut all: Vec<(bool, (u32, u32))> = Vec::new();
+        for span in self.spans.iter().filter(|span| span.written > epoch) {
+            let is_written = span.place != Place::Hole;
+            match all.last_mut() {
+                Some((written, last)) if *written == is_written && last.1 == span.from => last.1 = span.to,
+                Some(_) | None => all.push((is_written, (span.from, span.to))),
+            }
+        }
+        all
     }
 
     /// Groups of neighbouring small spans that had better be one, if there are too many spans. As long as that helps, only those
