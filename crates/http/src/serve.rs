@@ -6,6 +6,8 @@
 //! * a panic is an answer of 500, not the end of a connection;
 //! * every answer carries the request's id, and memory per request is bounded.
 
+mod part;
+
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -35,6 +37,8 @@ use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
+
+pub(crate) use part::asked;
 
 /// Makes ids that nobody can guess: of requests, leases and containers.
 pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
@@ -67,6 +71,8 @@ pub struct Ask {
     /// The account's, as they were when the request came.
     pub settings: Arc<AccountSettings>,
     pub ids: Ids,
+    /// For what is asked inside this request: the parts of a batch, the source of a copy.
+    pub edge: Arc<Edge>,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
 }
@@ -202,7 +208,8 @@ impl Edge {
         let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
-        let ask = Ask { head, spec, grant, body, store, settings, ids, beside: HeaderMap::new() };
+        let edge = self.clone();
+        let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
             if spec.writes() {

@@ -55,7 +55,8 @@ impl Status {
 
     /// The value of `WWW-Authenticate`, for a 401.
     pub fn challenge(&self) -> Option<&'static str> {
-        (self.status == 401).then_some(CHALLENGE)
+        // Whoever reads the source of a copy is not the one to be challenged (observed).
+        (self.status == 401 && self.code != "CannotVerifyCopySource").then_some(CHALLENGE)
     }
 
     /// The XML body. None goes with a 304 or to a HEAD; that is for the caller to know.
@@ -185,6 +186,16 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
         }
         InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        ExceedsMaxBatchRequestCount => say(
+            400,
+            "ExceedsMaxBatchRequestCount",
+            "The batch operation exceeds maximum number of allowed subrequests.",
+        ),
+        AllBatchSubRequestsShouldBeSameApi => say(
+            400,
+            "AllBatchSubRequestsShouldBeSameApi",
+            "All batch subrequests should be the same api.",
+        ),
         ResourceNotFound => say(404, "ResourceNotFound", "The specified resource does not exist."),
         ResourceTypeMismatch => say(
             409,
@@ -232,6 +243,35 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "SequenceNumberIncrementTooLarge",
             "The sequence number increment cannot be performed because it would result in overflow of the sequence number.",
         ),
+        BothUserTagsAndSourceTagsCopyPresent => say(
+            400,
+            "BothUserTagsAndSourceTagsCopyPresentException",
+            "x-ms-tags header must not be present when x-ms-copy-source-tag-option is COPY.",
+        ),
+        CannotVerifyCopySource { status, message, .. } => {
+            Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") }
+        }
+        CopyIdMismatch => say(
+            409,
+            "CopyIdMismatch",
+            "The specified copy ID did not match the copy ID for the pending copy operation.",
+        ),
+        InvalidSourceBlobType => {
+            say(409, "InvalidSourceBlobType", "The copy source blob type is invalid for this operation.")
+        }
+        NoPendingCopyOperation => say(409, "NoPendingCopyOperation", "There is currently no pending copy operation."),
+        PendingCopyOperation => say(409, "PendingCopyOperation", "There is currently a pending copy operation."),
+        SourceConditionNotMet => say(
+            412,
+            "SourceConditionNotMet",
+            "The source condition specified using HTTP conditional header(s) is not met.",
+        ),
+        TargetConditionNotMet => say(
+            412,
+            "TargetConditionNotMet",
+            "The target condition specified using HTTP conditional header(s) is not met.",
+        ),
+
         MessageNotFound => say(404, "MessageNotFound", "The specified message does not exist."),
         PopReceiptMismatch => say(
             400,

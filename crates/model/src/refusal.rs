@@ -44,6 +44,8 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    ExceedsMaxBatchRequestCount,
+    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,
@@ -64,6 +66,20 @@ pub enum Refusal {
     PreviousSnapshotNotFound,
     SequenceNumberConditionNotMet,
     SequenceNumberIncrementTooLarge,
+    // Copies
+    BothUserTagsAndSourceTagsCopyPresent,
+    /// The source's own answer, passed on.
+    CannotVerifyCopySource {
+        status: u16,
+        code: Cow<'static, str>,
+        message: Cow<'static, str>,
+    },
+    CopyIdMismatch,
+    InvalidSourceBlobType,
+    NoPendingCopyOperation,
+    PendingCopyOperation,
+    SourceConditionNotMet,
+    TargetConditionNotMet,
 
     // Queues and messages
     MessageNotFound,

@@ -7,6 +7,7 @@
 mod append;
 mod blocks;
 mod change;
+mod copy;
 mod pages;
 mod read;
 mod record;
@@ -16,6 +17,7 @@ mod write;
 pub use append::{AppendBlock, SealBlob};
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
+pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use pages::{
     GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,
     SetPageProperties,
@@ -33,7 +35,9 @@ use crate::{Conditions, Lease, LeaseId, Refusal, Timestamp};
 /// The conditions of an operation that needs a blob, then that it is there.
 fn existing<'a>(current: Option<&'a Blob>, conditions: &Conditions) -> Result<&'a Blob, Refusal> {
     conditions.permit_write(current.map(seen))?;
-    current.ok_or(Refusal::BlobNotFound)
+    let blob = current.ok_or(Refusal::BlobNotFound)?;
+    copy::permit_no_copy(blob)?;
+    Ok(blob)
 }
 
 /// Whether a blob may be created, or replaced; and the lease that the new one keeps.
@@ -55,6 +59,7 @@ fn permit_replacement(
         (Err(unmet), _) => return Err(unmet),
     }
     let lease = lease?;
+    current.map_or(Ok(()), copy::permit_no_copy)?;
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }
 
