@@ -28,6 +28,7 @@ pub mod name {
         ACCESS_TIER = "x-ms-access-tier";
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
+        ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
         BLOB_APPEND_OFFSET = "x-ms-blob-append-offset";
@@ -48,23 +49,36 @@ pub mod name {
         CONTENT_MD5 = "content-md5";
         CONTENT_RANGE = "content-range";
         CONTENT_TYPE = "content-type";
+        CONTENT_TYPE_OPTIONS = "x-content-type-options";
         CREATION_TIME = "x-ms-creation-time";
+        DATA_SERVICE_ID = "dataserviceid";
+        DATA_SERVICE_VERSION = "dataserviceversion";
         DEFAULT_ENCRYPTION_SCOPE = "x-ms-default-encryption-scope";
         DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
         DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
+        ENCRYPTION_KEY_SHA256 = "x-ms-encryption-key-sha256";
+        ENCRYPTION_SCOPE = "x-ms-encryption-scope";
+        EXPIRY_TIME = "x-ms-expiry-time";
         ERROR_CODE = "x-ms-error-code";
         ETAG = "etag";
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
+        IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
+        IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
         LEASE_ID = "x-ms-lease-id";
         LEASE_STATE = "x-ms-lease-state";
         LEASE_STATUS = "x-ms-lease-status";
+        LEGAL_HOLD = "x-ms-legal-hold";
         LEASE_TIME = "x-ms-lease-time";
+        LOCATION = "location";
         POP_RECEIPT = "x-ms-popreceipt";
+        PREFERENCE_APPLIED = "preference-applied";
+        REHYDRATE_PRIORITY = "x-ms-rehydrate-priority";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
         SERVER = "server";
@@ -128,6 +142,12 @@ impl Answer {
 
     pub fn etag(self, etag: ETag, modified: Timestamp) -> Self {
         self.text(&name::ETAG, etag.to_string()).date(&name::LAST_MODIFIED, modified)
+    }
+
+    /// A text of a type that the caller knows.
+    pub fn json(mut self, kind: &'static str, text: String) -> Self {
+        self.payload = Payload::Whole(text.into());
+        self.constant(&name::CONTENT_TYPE, kind)
     }
 
     pub fn xml(mut self, document: impl Into<Bytes>) -> Self {

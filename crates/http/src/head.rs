@@ -26,7 +26,8 @@ impl Service {
         match self {
             Service::Blob | Service::Dfs => Some(Of::Blob),
             Service::Queue => Some(Of::Queue),
-            Service::Table | Service::File => None,
+            Service::Table => Some(Of::Table),
+            Service::File => None,
         }
     }
 }
@@ -55,6 +56,19 @@ pub enum Target {
         queue: String,
         id: String,
     },
+    Table(crate::table::Target),
+}
+
+impl Target {
+    /// The container, queue, table or share that it is or is in.
+    pub fn within(&self) -> Option<&str> {
+        match self {
+            Target::Service => None,
+            Target::Container(name) | Target::Blob { container: name, .. } => Some(name),
+            Target::Queue(name) | Target::Messages(name) | Target::Message { queue: name, .. } => Some(name),
+            Target::Table(target) => target.table(),
+        }
+    }
 }
 
 /// The query's parameters, decoded, in the order they were sent.
@@ -137,7 +151,8 @@ impl Head {
         let place = place(&parts, &raw_path, arrival.service);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
-            Service::Blob | Service::Dfs | Service::Table | Service::File => target(place.rest, &query)?,
+            Service::Table => crate::table::target(place.rest)?,
+            Service::Blob | Service::Dfs | Service::File => target(place.rest, &query)?,
         };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
@@ -222,6 +237,7 @@ impl Head {
             Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Err(Refusal::InvalidUri)
             }
+            Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 
@@ -234,6 +250,7 @@ impl Head {
             }),
             Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => Err(Refusal::InvalidUri),
+            Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 
@@ -242,7 +259,7 @@ impl Head {
             Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. } => {
                 Ok(QueueAt { account: self.account()?, queue: QueueName::parse(queue)? })
             }
-            Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
+            Target::Service | Target::Container(_) | Target::Blob { .. } | Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 
@@ -251,7 +268,7 @@ impl Head {
         match &self.target {
             Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
-            Target::Queue(_) | Target::Messages(_) => Err(Refusal::InvalidUri),
+            Target::Queue(_) | Target::Messages(_) | Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 }
@@ -357,7 +374,7 @@ fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Ver
     }
 }
 
-fn decode(text: &str) -> Result<String, Refusal> {
+pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
     if !text.as_bytes().contains(&b'%') {
         return Ok(text.to_owned());
     }

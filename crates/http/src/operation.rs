@@ -8,7 +8,7 @@ use lazuli_store::Failure;
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, queue};
+use crate::{blob, queue, table};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub enum On {
     Queue,
     Messages,
     Message,
+    /// `/Tables`
+    Tables,
+    /// `/Tables('name')`
+    Table,
+    /// `/name`
+    Entities,
+    /// `/name(PartitionKey='…',RowKey='…')`
+    Entity,
+    /// `/$batch`
+    Batch,
 }
 
 /// Who may ask without saying who they are.
@@ -96,6 +106,8 @@ pub struct Spec {
     pub takes: u8,
     /// It changes what is stored, though its method does not say so.
     pub changes: bool,
+    /// Only whoever holds a token may.
+    pub bearer_only: bool,
 }
 
 impl Spec {
@@ -114,6 +126,7 @@ impl Spec {
         body: Body::None,
         takes: 0,
         changes: false,
+        bearer_only: false,
     };
 
     /// Whether it changes what is stored.
@@ -149,6 +162,7 @@ impl<'a> Asked<'a> {
             Target::Queue(_) => On::Queue,
             Target::Messages(_) => On::Messages,
             Target::Message { .. } => On::Message,
+            Target::Table(ref target) => target.on(),
         };
         Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
     }
@@ -213,21 +227,30 @@ pub struct Catalogue {
 pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
     Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
+    Catalogue { name: "Table", served: table::SERVED, not_yet: &[] },
 ];
 
 /// The operation of a row.
 pub fn served(row: usize) -> &'static Operation {
-    let blobs = blob::SERVED.len();
-    if row < blobs { &blob::SERVED[row] } else { &queue::SERVED[row - blobs] }
+    let mut at = row;
+    for service in CATALOGUES {
+        match service.served.get(at) {
+            Some(operation) => return operation,
+            None => at -= service.served.len(),
+        }
+    }
+    unreachable!("routing gave the row {row}")
 }
 
 /// Finds the operation of `service`, and its row.
 pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
-    let (served, not_yet, first) = match service {
-        Of::Blob => (blob::SERVED, blob::NOT_YET, 0),
-        Of::Queue => (queue::SERVED, queue::NOT_YET, blob::SERVED.len()),
+    let (before, catalogue) = match service {
+        Of::Blob => (0, &CATALOGUES[0]),
+        Of::Queue => (1, &CATALOGUES[1]),
+        Of::Table => (2, &CATALOGUES[2]),
     };
-    Ok(match route(served, not_yet, head)? {
+    let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
+    Ok(match route(catalogue.served, catalogue.not_yet, head)? {
         Route::Served(at) => Route::Served(first + at),
         Route::NotYet(spec) => Route::NotYet(spec),
     })
@@ -331,6 +354,11 @@ mod tests {
             On::Queue => "/account/queue",
             On::Messages => "/account/queue/messages",
             On::Message => "/account/queue/messages/id",
+            On::Tables => "/account/Tables",
+            On::Table => "/account/Tables('name')",
+            On::Entities => "/account/name",
+            On::Entity => "/account/name(PartitionKey='a',RowKey='b')",
+            On::Batch => "/account/$batch",
         };
         let mut query: Vec<String> = Vec::new();
         query.extend(spec.restype.map(|restype| format!("restype={restype}")));
@@ -348,9 +376,15 @@ mod tests {
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        let queues = CATALOGUES[1].served.iter().map(|operation| operation.spec).chain(CATALOGUES[1].not_yet);
-        let service =
-            if queues.into_iter().any(|other| other.name == spec.name) { Service::Queue } else { Service::Blob };
+        let of = CATALOGUES.iter().position(|service| {
+            service
+                .served
+                .iter()
+                .map(|operation| operation.spec)
+                .chain(service.not_yet)
+                .any(|other| other.name == spec.name)
+        });
+        let service = [Service::Blob, Service::Queue, Service::Table][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 
@@ -448,7 +482,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 41] = [
+        let table: &[(&str, u8)] = &[
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -460,6 +494,11 @@ mod tests {
             ("SetBlobMetadata", all | LEASE),
             ("SetBlobProperties", all | LEASE),
             ("SnapshotBlob", all | LEASE),
+            ("SetBlobTier", IF_TAGS | LEASE),
+            ("SetBlobExpiry", LEASE),
+            ("SetBlobImmutabilityPolicy", IF_UNMODIFIED_SINCE),
+            ("DeleteBlobImmutabilityPolicy", 0),
+            ("SetBlobLegalHold", 0),
             // ETags and dates were added to these two with 2026-02-06.
             ("GetBlobTags", all | LEASE),
             ("SetBlobTags", all | LEASE),
@@ -485,6 +524,7 @@ mod tests {
             ("GetServiceProperties", 0),
             ("SetServiceProperties", 0),
             ("GetServiceStats", 0),
+            ("GetUserDelegationKey", 0),
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),
@@ -493,7 +533,7 @@ mod tests {
             ("ContainerBatch", 0),
         ];
         assert_eq!(table.len(), SERVED.len());
-        for (name, takes) in table {
+        for &(name, takes) in table {
             let operation = SERVED.iter().find(|operation| operation.spec.name == name);
             assert_eq!(operation.map(|operation| operation.spec.takes), Some(takes), "{name}");
         }

@@ -32,12 +32,20 @@ pub enum Refusal {
 
     // Containers and blobs
     BlobAlreadyExists,
+    AccessTierNotSupportedForBlobType,
     BlobArchived,
+    BlobBeingRehydrated,
+    BlobImmutableDueToLegalHold,
+    BlobImmutableDueToPolicy,
     BlobNotFound,
+    BlobTierInadequateForContentLength,
+    CannotChangeToLowerTier,
     BlockCountExceedsLimit,
     BlockListTooLong,
     ContainerAlreadyExists,
     ContainerBeingDeleted,
+    ContainerHasLegalHold,
+    ContainerImmutabilityPolicyLocked,
     ContainerNotFound,
     InvalidBlobOrBlock,
     InvalidBlobTier,
@@ -66,6 +74,16 @@ pub enum Refusal {
     PreviousSnapshotNotFound,
     SequenceNumberConditionNotMet,
     SequenceNumberIncrementTooLarge,
+    // Encryption
+    BlobCustomerSpecifiedEncryptionMismatch,
+    BlobDoesNotUseCustomerSpecifiedEncryption,
+    BlobUsesCustomerSpecifiedEncryption,
+    /// A scope that exists and was disabled: nothing in it can be read or written.
+    EncryptionScopeDisabled,
+    RequestForbiddenByContainerEncryptionPolicy,
+    /// The account does not allow immutability policies and legal holds.
+    ImmutabilityNotEnabled,
+
     // Copies
     BothUserTagsAndSourceTagsCopyPresent,
     /// The source's own answer, passed on.
@@ -86,6 +104,9 @@ pub enum Refusal {
     PopReceiptMismatch,
     QueueAlreadyExists,
     QueueNotFound,
+
+    // Tables and entities
+    Table(crate::table::Refused),
 
     // Content
     Crc64Mismatch {

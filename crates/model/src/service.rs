@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Of {
     Blob,
     Queue,
+    Table,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,13 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
-pub fn text(settings: &Settings, blob: SocketAddr, queue: SocketAddr, console: SocketAddr) -> String {
+/// `services` are their names, as connection strings have them, and where they listen.
+pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], console: SocketAddr) -> String {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let (blob, queue) = (reachable(blob), reachable(queue));
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
-        lines.push(format!("  Blob      {scheme}://{blob}/{name}", name = name.as_str()));
-        lines.push(format!("  Queue     {scheme}://{queue}/{name}", name = name.as_str()));
+        for (service, at) in services {
+            lines.push(format!("  {service:<9} {scheme}://{}/{}", reachable(*at), name.as_str()));
+        }
     }
     lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
     lines.push(match &settings.place {
@@ -25,9 +26,10 @@ pub fn text(settings: &Settings, blob: SocketAddr, queue: SocketAddr, console: S
         let name = name.as_str();
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
-        lines.push(format!(
-            "DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};BlobEndpoint={scheme}://{blob}/{name};QueueEndpoint={scheme}://{queue}/{name};"
-        ));
+        let endpoint =
+            |(service, at): &(&str, SocketAddr)| format!("{service}Endpoint={scheme}://{}/{name};", reachable(*at));
+        let endpoints: String = services.iter().map(endpoint).collect();
+        lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }
     lines.push(String::new());
     lines.join("\n")

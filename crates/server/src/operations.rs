@@ -25,6 +25,11 @@ fn line(text: &mut String, spec: &Spec) {
         On::Queue => "queue",
         On::Messages => "messages",
         On::Message => "message",
+        On::Tables => "tables",
+        On::Table => "table",
+        On::Entities => "entities",
+        On::Entity => "entity",
+        On::Batch => "batch",
     };
     let query = [("restype", spec.restype), ("comp", spec.comp)];
     let query: Vec<String> =

@@ -16,7 +16,7 @@ use crate::console::Console;
 use crate::data::Data;
 use crate::listen::{self, Shared, bind};
 use crate::settings::{Place, Settings};
-use crate::{account, background, banner, ids, telemetry};
+use crate::{account, background, banner, ids, oauth, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -41,8 +41,9 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
+    let table = bind(settings.table, "--table-port").await?;
     let console_at = bind_console(&settings).await?;
-    let data = Arc::new(Data::open(&settings.place)?);
+    let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     telemetry::start(flags)?;
     for (name, changes) in &settings.account_settings {
@@ -55,19 +56,25 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        announce(&banner::text(&settings, address(&blob)?, address(&queue)?, address(&console_at)?));
+        let services = [("Blob", address(&blob)?), ("Queue", address(&queue)?), ("Table", address(&table)?)];
+        announce(&banner::text(&settings, &services, address(&console_at)?));
     }
 
     let (stop, stopping) = watch::channel(false);
     let (alive, mut all_ended) = mpsc::channel(1);
     let slots = Arc::new(Semaphore::new(slots));
+    if let Some(trust) = settings.accounts.trust() {
+        oauth::load(trust, &settings.key_sources).await?;
+        tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
+    }
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
-    tokio::spawn(listen::accept(queue, Service::Queue, shared));
+    tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
+    tokio::spawn(listen::accept(table, Service::Table, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
     signals.wait().await;

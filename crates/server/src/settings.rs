@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use lazuli_http::{Accounts, Options};
 use lazuli_model::AccountName;
+use lazuli_model::blob::Rehydration;
 use lazuli_store::Changes;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cli::Flags;
+use crate::oauth::{self, KeySource};
 use crate::{account, tls};
 
 /// The account that every Azure tool knows, with its public key: `UseDevelopmentStorage=true`.
@@ -36,10 +38,14 @@ pub struct Settings {
     pub options: Options,
     pub blob: SocketAddr,
     pub queue: SocketAddr,
+    pub table: SocketAddr,
     pub console: SocketAddr,
     /// Nobody asked for this console port: if it is taken, another will do.
     pub console_may_move: bool,
     pub tls: Option<TlsAcceptor>,
+    pub rehydration: Rehydration,
+    /// Where the keys of token issuers are.
+    pub key_sources: Vec<KeySource>,
 }
 
 impl Settings {
@@ -49,7 +55,11 @@ impl Settings {
             (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
             (None, _) | (_, None) => None,
         };
-        let (accounts, account_names) = accounts(&flags.accounts, !flags.no_development_account)?;
+        let (mut accounts, account_names) = accounts(&flags.accounts, !flags.no_development_account)?;
+        let (trust, key_sources) = oauth::trust(flags, tls.is_some())?;
+        if let Some(trust) = trust {
+            accounts.accept_tokens(trust);
+        }
         Ok(Self {
             place: if flags.in_memory {
                 Place::Memory
@@ -62,20 +72,18 @@ impl Settings {
             options: Options { loose: flags.loose, ..Options::default() },
             blob: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.blob_port),
             queue: SocketAddr::new(flags.azurite.queue_host.unwrap_or(flags.host), flags.queue_port),
+            table: SocketAddr::new(flags.azurite.table_host.unwrap_or(flags.host), flags.table_port),
             console: SocketAddr::new(flags.host, flags.console_port.unwrap_or(DEFAULT_CONSOLE_PORT)),
             console_may_move: flags.console_port.is_none(),
             tls,
+            rehydration: Rehydration::of(flags.rehydrate_seconds),
+            key_sources,
         })
     }
 }
 
 /// What Azurite can and we cannot. To ignore these would be to serve something else than was asked for.
 fn refuse_azurites(flags: &Flags) -> Result<(), String> {
-    if flags.azurite.oauth.is_some() {
-        return Err("--oauth: signing in with Microsoft Entra tokens is not supported yet; leave the flag out and use an account key \
-                    or a SAS"
-            .into());
-    }
     if flags.azurite.pwd.is_some() {
         return Err(tls::pfx_advice(flags.cert.as_deref().unwrap_or("FILE.pfx".as_ref())));
     }

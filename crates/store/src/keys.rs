@@ -7,7 +7,7 @@ use lazuli_model::queue::Place;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
-use crate::{ContainerAt, QueueAt};
+use crate::{ContainerAt, QueueAt, TableAt};
 
 pub const ROOT: Space = Space(0);
 
@@ -16,6 +16,7 @@ pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
+pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 
 // Columns of a container's space.
@@ -28,6 +29,8 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const EXPIRIES: Column = Column(b'z');
+pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 
@@ -35,6 +38,9 @@ pub const SMALLS: Column = Column(b'y');
 pub const HEADS: Column = Column(b'h');
 pub const TEXTS: Column = Column(b't');
 pub const MESSAGES: Column = Column(b'v');
+
+// The column of a table's space.
+pub const ENTITIES: Column = Column(b'E');
 
 const NUL: &[u8] = &[0];
 
@@ -66,10 +72,25 @@ pub fn queues(account: &AccountName, prefix: &[u8]) -> Key {
     Key::new(ROOT, QUEUES, &[account.as_str().as_bytes(), NUL, prefix])
 }
 
+/// The partition of a table's record.
+pub fn table_partition(at: &TableAt) -> Bytes {
+    [at.account.as_str().as_bytes(), NUL, b"t", NUL, at.table.folded().as_bytes()].concat().into()
+}
+
+pub fn table(at: &TableAt) -> Key {
+    tables(&at.account, at.table.folded().as_bytes())
+}
+
+/// The prefix of all tables of an account whose names, in lower case, begin with `prefix`.
+pub fn tables(account: &AccountName, prefix: &[u8]) -> Key {
+    Key::new(ROOT, TABLES, &[account.as_str().as_bytes(), NUL, prefix])
+}
+
 pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
     let letter: &[u8] = match of {
         Of::Blob => b"b",
         Of::Queue => b"q",
+        Of::Table => b"t",
     };
     let key = Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL, letter]);
     (account_partition(account), key)
@@ -120,11 +141,24 @@ pub fn owner(key: &Key) -> Bytes {
     match key.column() {
         HEADS | TEXTS | MESSAGES => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
+        EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
         _ => name_of(key),
     }
 }
 
-/// The name that a row of any of a container's columns but the claims begins with.
+/// When a blob expires, and its name.
+pub fn read_expiry(key: &Key) -> Option<(Timestamp, Bytes)> {
+    let row = key.row();
+    let ticks = row.get(..8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")))?;
+    Some((Timestamp::from_ticks(ticks), row.slice(8..)))
+}
+
+/// The end of the rows of all that has expired at `now`.
+pub fn expired_until(space: Space, now: Timestamp) -> Key {
+    Key::new(space, EXPIRIES, &[&now.ticks().saturating_add(1).to_be_bytes()])
+}
+
+/// The name that a row of any of a container's columns but the claims and expiries begins with.
 pub fn name_of(key: &Key) -> Bytes {
     let row = key.row();
     let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
@@ -163,6 +197,10 @@ impl BlobKeys {
         self.numbered(SNAPSHOTS, time.ticks())
     }
 
+    pub fn versions(&self) -> Key {
+        Key::new(self.space, VERSIONS, &[&self.name, NUL])
+    }
+
     pub fn version(&self, id: Timestamp) -> Key {
         self.numbered(VERSIONS, id.ticks())
     }
@@ -189,6 +227,19 @@ impl BlobKeys {
 
     pub fn garbage(&self, stamp: u64) -> Key {
         self.numbered(GARBAGE, stamp)
+    }
+
+    /// The garbage of a blob that had expired: beside that of the operation that met it.
+    pub fn expired_garbage(&self, stamp: u64) -> Key {
+        Key::new(self.space, GARBAGE, &[&self.name, NUL, &stamp.to_be_bytes(), b"z"])
+    }
+
+    pub fn expiry(&self, at: Timestamp) -> Key {
+        Key::new(self.space, EXPIRIES, &[&at.ticks().to_be_bytes(), &self.name])
+    }
+
+    pub fn guard(&self) -> Key {
+        Key::new(self.space, GUARDS, &[&self.name])
     }
 
     pub fn claim(&self, piece: &Piece) -> Key {
@@ -257,6 +308,42 @@ impl QueueKeys {
     pub fn text(&self, inserted: Timestamp) -> Key {
         Key::new(self.space, TEXTS, &[&inserted.ticks().to_be_bytes()])
     }
+}
+
+/// The keys of one table's entities. A partition is one PartitionKey.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableKeys {
+    pub space: Space,
+}
+
+impl TableKeys {
+    pub fn new(table: u128) -> Self {
+        Self { space: Space(table) }
+    }
+
+    pub fn partition(&self, partition: &str) -> Partition {
+        Partition::new(self.space, Bytes::copy_from_slice(partition.as_bytes()))
+    }
+
+    pub fn entity(&self, partition: &str, row: &str) -> Key {
+        self.raw(&[partition.as_bytes(), NUL, row.as_bytes()])
+    }
+
+    pub fn all(&self) -> Key {
+        column(self.space, ENTITIES)
+    }
+
+    /// A place among the entities, which need not be one's.
+    pub fn raw(&self, parts: &[&[u8]]) -> Key {
+        Key::new(self.space, ENTITIES, parts)
+    }
+}
+
+/// The PartitionKey and the RowKey of an entity.
+pub fn read_entity(key: &Key) -> Option<(&str, &str)> {
+    let row = key.as_bytes().get(Key::HEAD..)?;
+    let end = row.iter().position(|byte| *byte == 0)?;
+    Some((std::str::from_utf8(&row[..end]).ok()?, std::str::from_utf8(&row[end + 1..]).ok()?))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod account;
 mod blob;
 mod claims;
 mod container;
+mod crypt;
 mod keys;
 mod manifest;
 mod md5;
@@ -20,13 +21,16 @@ mod records;
 mod service;
 mod sparse;
 mod sweep;
+mod table;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, ListPages, PageRanges, Reader};
+pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
+pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -34,6 +38,7 @@ use std::sync::Arc;
 use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
+use lazuli_model::blob::Rehydration;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -84,6 +89,7 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    rehydration: Rehydration,
     accounts: Arc<account::Cache>,
 }
 
@@ -91,7 +97,20 @@ impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()), accounts: Arc::default() }
+        Self {
+            engine,
+            content,
+            readers,
+            sweep,
+            digests: Arc::new(md5::Digests::new()),
+            accounts: Arc::default(),
+            rehydration: Rehydration::DEFAULT,
+        }
+    }
+
+    /// How long the way back from the archive takes.
+    pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
+        Self { rehydration, ..self }
     }
 
     /// The engine's clock; the only one there is.

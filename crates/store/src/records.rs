@@ -8,14 +8,16 @@ use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
-use lazuli_model::blob::Blob;
+use lazuli_model::blob::{Blob, ContainerScope, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
+use lazuli_model::table::{Entity as TableEntity, Table};
 use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::crypt::Nonce;
 use crate::sparse::Forgetting;
 
 /// A value with a version, and the encoding it had before.
@@ -81,9 +83,12 @@ first_version!(
     Count,
     Claim,
     Dead,
+    Mark,
     Queue,
     Head,
-    Stored
+    Stored,
+    Table,
+    TableEntity
 );
 
 first_version!(crate::sparse::Window, Epochs);
@@ -108,6 +113,14 @@ pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
     }
 }
 
+/// A record of version 1 as `B` reads it without copying: its strings are those of `bytes`.
+pub fn in_place<'a, T: Record, B: Deserialize<'a>>(bytes: &'a [u8]) -> Result<B, Fault> {
+    match bytes.split_first() {
+        Some((1, body)) => postcard::from_bytes(body).map_err(|_| corrupt::<T>(bytes)),
+        Some(_) | None => Err(corrupt::<T>(bytes)),
+    }
+}
+
 /// For what has a tail of inline bytes: shared with `bytes`, not copied.
 pub fn decode_with_tail<T: Record>(bytes: &Bytes) -> Result<(T, Bytes), Fault> {
     let (record, tail) = decode_versions::<T>(bytes).ok_or_else(|| corrupt::<T>(bytes))?;
@@ -123,6 +136,17 @@ fn decode_versions<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
         return None;
     }
     decode_versions::<T::Before>(bytes).map(|(before, tail)| (T::from_before(before), tail))
+}
+
+/// In what scope a container's blobs are encrypted, without the rest of its record.
+pub fn decode_container_scope(bytes: &[u8]) -> Result<Option<ContainerScope>, Fault> {
+    match bytes.split_first() {
+        // The second field of version 1.
+        Some((1, body)) => postcard::take_from_bytes::<(u128, Option<ContainerScope>)>(body)
+            .map(|((_, scope), _)| scope)
+            .map_err(|_| corrupt::<Container>(bytes)),
+        Some(_) | None => decode::<Container>(bytes).map(|container| container.scope),
+    }
 }
 
 /// A container's id without the rest of its record: all that most operations on blobs want to know of it.
@@ -220,6 +244,8 @@ pub struct Entry {
     /// Whether this entry is the one by which the content holds the pieces; a repetition is not.
     pub holds: bool,
     pub place: Place,
+    /// Of bytes that a customer's key encrypts.
+    pub nonce: Option<Nonce>,
 }
 
 /// An uncommitted block.
@@ -228,6 +254,7 @@ pub struct Block {
     pub id: BlockId,
     pub length: u64,
     pub place: Place,
+    pub nonce: Option<Nonce>,
 }
 
 /// There are uncommitted blocks under this name.
@@ -240,6 +267,8 @@ pub struct Pending {
     pub id_length: u32,
     /// Changed by every Put Block, so that equal means unchanged.
     pub touched: Timestamp,
+    /// Of all of them.
+    pub encryption: Encryption,
 }
 
 /// How many records share a content.
@@ -256,6 +285,10 @@ pub struct Claim {
     pub seal: u64,
     pub holders: u32,
 }
+
+/// A row that says all by being there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark;
 
 /// What one transaction left to collect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -338,7 +371,8 @@ mod tests {
 
     #[test]
     fn a_tail_is_shared_with_the_value() {
-        let chunk = Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline }] };
+        let chunk =
+            Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline, nonce: None }] };
         let bytes = encode_with_tail(&chunk, &[Bytes::from_static(b"hel"), Bytes::from_static(b"lo")]);
         let (read, tail) = decode_with_tail::<Chunk>(&bytes).unwrap();
         assert_eq!((read, &tail[..]), (chunk, &b"hello"[..]));

@@ -3,18 +3,27 @@
 //!
 //! Every comparison of a signature is in constant time, and nothing here prints a key.
 
+mod actions;
+mod bearer;
 mod collation;
+pub mod delegation;
 mod sas;
 mod service_sas;
 mod shared_key;
+mod trust;
+
+use std::sync::Arc;
 
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
 use lazuli_model::queue::Queue;
+use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
 
+pub use bearer::Principal;
 pub use sas::{AccountSas, Letters};
 pub use service_sas::{Overrides, ServiceSas};
+pub use trust::{Assignment, BadKeys, Mode, Trust};
 
 use crate::accounts::Accounts;
 use crate::head::{Head, Service, Target};
@@ -27,6 +36,10 @@ pub enum Identity {
     Owner,
     AccountSas(AccountSas),
     ServiceSas(ServiceSas),
+    /// Holds a bearer token.
+    Token(Arc<Principal>),
+    /// A SAS that somebody with a token signed with a user delegation key: it may what both may.
+    Delegated(ServiceSas, Arc<Principal>),
     Anonymous,
 }
 
@@ -40,6 +53,18 @@ pub struct Grant {
     pub letters: Letters,
     /// Response headers that the SAS sets (`rscc` and its kin).
     pub overrides: Overrides,
+    /// Who it is, where a token says so.
+    pub principal: Option<Arc<Principal>>,
+    /// The table, and the part of it, that the SAS is for.
+    pub table: Option<TableScope>,
+}
+
+/// What a SAS for a table opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableScope {
+    /// In lower case.
+    pub name: String,
+    pub within: Within,
 }
 
 /// What a container or a queue says of who may.
@@ -61,6 +86,12 @@ impl From<Queue> for Access {
     }
 }
 
+impl From<Table> for Access {
+    fn from(table: Table) -> Self {
+        Self { public: PublicAccess::Off, policies: table.policies }
+    }
+}
+
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
 const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
 
@@ -79,7 +110,21 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     }
     let account =
         accounts.get(&head.account).ok_or_else(|| failed(format!("Account '{}' is not served here.", head.account)))?;
+    let token = authorization.and_then(bearer::token);
+    let delegated = signature.filter(|_| !sas::field(head, "skoid").is_empty());
     match (authorization, signature) {
+        _ if token.is_some() || delegated.is_some() => {
+            let trust = accounts.trust().ok_or_else(|| match delegated {
+                Some(_) => failed(
+                    "This server accepts no user delegation SAS. Sign with the account key, or start it with --oauth.",
+                ),
+                None => bearer::not_accepted(),
+            })?;
+            trust.permits_link(head)?;
+            let asker = token.map(|token| bearer::verify(head, trust, token)).transpose()?;
+            let Some(signature) = delegated else { return asker.map(Identity::Token).ok_or_else(bearer::not_accepted) };
+            delegation::verify(head, &account, trust, signature, asker.as_deref())
+        }
         (Some(authorization), _) => shared_key::verify(head, &account, authorization).map(|()| Identity::Owner),
         (None, Some(signature)) if is_account_sas(head) => {
             sas::verify(head, &account, signature).map(Identity::AccountSas)
@@ -97,7 +142,7 @@ impl Identity {
     /// Whether judging needs the record of the container or queue.
     pub fn needs_record(&self) -> bool {
         match self {
-            Identity::Owner | Identity::AccountSas(_) => false,
+            Identity::Owner | Identity::AccountSas(_) | Identity::Token(_) | Identity::Delegated(..) => false,
             Identity::ServiceSas(sas) => sas.policy.is_some(),
             Identity::Anonymous => true,
         }
@@ -109,6 +154,8 @@ impl Identity {
             Identity::Owner => "key",
             Identity::AccountSas(_) => "account-sas",
             Identity::ServiceSas(_) => "service-sas",
+            Identity::Token(_) => "token",
+            Identity::Delegated(..) => "delegation-sas",
             Identity::Anonymous => "anonymous",
         }
     }
@@ -118,8 +165,13 @@ impl Identity {
 /// means that there is no such container or queue.
 pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
-        Identity::Owner => {
-            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default() })
+        Identity::Owner if spec.bearer_only => Err(failed("Only authentication scheme Bearer is supported")),
+        Identity::Owner => Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), ..Grant::default() }),
+        Identity::Token(principal) => by_role(principal, spec, head),
+        Identity::Delegated(sas, principal) => {
+            let grant = by_service_sas(sas, spec, head, access)?;
+            by_role(principal, spec, head)?;
+            Ok(Grant { principal: Some(principal.clone()), ..grant })
         }
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
@@ -154,7 +206,17 @@ fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Ac
         return Err(Refusal::AuthorizationResourceTypeMismatch);
     }
     permit(letters, spec.needs, spec, head)?;
-    Ok(granted(letters, sas.overrides.clone()))
+    let table = if head.service == Service::Table { Some(crate::table::scope(head)?) } else { None };
+    Ok(Grant { table, ..granted(letters, sas.overrides.clone()) })
+}
+
+fn by_role(principal: &Arc<Principal>, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
+    let within = head.target.within();
+    if actions::of(spec, head).iter().all(|action| principal.may(*action, &head.account, within)) {
+        let principal = Some(principal.clone());
+        return Ok(Grant { may_overwrite: true, letters: Letters::all(), principal, ..Grant::default() });
+    }
+    Err(Refusal::AuthorizationPermissionMismatch)
 }
 
 fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
@@ -163,7 +225,7 @@ fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), R
 }
 
 fn granted(letters: Letters, overrides: Overrides) -> Grant {
-    Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides }
+    Grant { may_overwrite: letters.has('w'), letters, overrides, ..Grant::default() }
 }
 
 fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
@@ -176,6 +238,9 @@ fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Gran
     };
     if open {
         return Ok(Grant::default());
+    }
+    if head.service == Service::Table {
+        return Err(crate::table::unauthenticated(head));
     }
     // A private container and one that is not there look the same, so that nobody can find out by asking.
     if head.version_sent && head.version >= CHALLENGE_SINCE {
@@ -208,6 +273,8 @@ impl Signed {
             (_, On::Service) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
             (Signed::Other, On::Queue | On::Messages | On::Message) => true,
+            (Signed::Other, On::Entities | On::Entity | On::Batch) => true,
+            (_, On::Tables | On::Table | On::Entities | On::Entity | On::Batch) => false,
             (
                 Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
                 On::Queue | On::Messages | On::Message,

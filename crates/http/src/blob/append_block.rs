@@ -1,13 +1,13 @@
 //! Append Block.
 
 use http::StatusCode;
-use lazuli_model::blob::{AppendBlock, Blob};
+use lazuli_model::blob::{AppendBlock, Blob, Encryption};
 use lazuli_model::conditions::Match;
 use lazuli_model::{ETag, Refusal, Timestamp, Version};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, headers};
+use crate::blob::{content, encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -35,7 +35,7 @@ pub fn limit(version: Version) -> u64 {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let append = parse(&ask.head, &SPEC)?;
+    let append = parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
     permit_tags(append.conditions.if_match.as_ref())?;
     let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
     if received.length == 0 {
@@ -46,10 +46,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 }
 
 /// The conditions and the lease, which Append Block From URL has too.
-pub fn parse(head: &Head, spec: &Spec) -> Result<AppendBlock, Refusal> {
+pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<AppendBlock, Refusal> {
     Ok(AppendBlock {
         position: head.opt("x-ms-blob-condition-appendpos", |text| text.parse().ok())?,
         most: head.opt("x-ms-blob-condition-maxsize", |text| text.parse().ok())?,
+        encryption,
         conditions: headers::conditions(head, spec)?,
         lease: headers::lease_id(head)?,
     })
@@ -67,7 +68,7 @@ fn permit_tags(tags: Option<&Match>) -> Result<(), Refusal> {
 
 /// What both forms of Append Block say.
 pub fn answer(blob: &Blob, offset: u64) -> Answer {
-    Answer::new(StatusCode::CREATED)
+    encryption::describe(Answer::new(StatusCode::CREATED), &blob.encryption)
         .etag(blob.etag, blob.modified)
         .number(&name::BLOB_APPEND_OFFSET, offset)
         .number(&name::BLOB_COMMITTED_BLOCK_COUNT, blob.content.blocks.into())

@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::{Pages, PutPage, SequenceConditions};
+use lazuli_model::blob::{Encryption, Pages, PutPage, SequenceConditions};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, headers};
+use crate::blob::{content, encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -41,7 +41,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         "clear" => Some(Write::Clear),
         _ => None,
     })?;
-    let put = parse(&ask.head, &SPEC)?;
+    let put = parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
     match write {
         Write::Clear => {
             ask.head.opt("content-length", |text| (text == "0").then_some(()))?;
@@ -55,13 +55,14 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
                 return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value }.into());
             }
             let blob = ask.store.put_page(&at, put, received).await?;
-            Ok(digests.answer(answer(&blob).constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
+            let answer = encryption::describe(answer(&blob), &blob.encryption);
+            Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
         }
     }
 }
 
 /// The range, the conditions and the lease, which Put Page From URL has too.
-pub fn parse(head: &Head, spec: &Spec) -> Result<PutPage, Refusal> {
+pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<PutPage, Refusal> {
     let number = |name: &'static str| head.opt(name, |text| text.parse().ok());
     Ok(PutPage {
         pages: pages(head)?,
@@ -70,6 +71,7 @@ pub fn parse(head: &Head, spec: &Spec) -> Result<PutPage, Refusal> {
             less_than: number("x-ms-if-sequence-number-lt")?,
             equal: number("x-ms-if-sequence-number-eq")?,
         },
+        encryption,
         conditions: headers::conditions(head, spec)?,
         lease: headers::lease_id(head)?,
     })

@@ -2,7 +2,8 @@
 //!
 //! Order of refusals: conditions, absent, lease, the kind, the seal, the position, the size, the number of blocks.
 
-use crate::blob::{BLOCKS_MAX, Blob, ContentRef, Kind, PutBlob, existing};
+use crate::blob::copy::permit_no_copy;
+use crate::blob::{BLOCKS_MAX, Blob, ContentRef, Encryption, Kind, PutBlob, existing};
 use crate::lease::{self, On};
 use crate::{Conditions, ETag, LeaseId, Refusal, Timestamp};
 
@@ -13,6 +14,7 @@ pub struct AppendBlock {
     pub position: Option<u64>,
     /// The length that it must not exceed afterwards.
     pub most: Option<u64>,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -22,7 +24,11 @@ impl AppendBlock {
     pub fn decide(&self, current: Option<&Blob>, length: u64, now: Timestamp) -> Result<Blob, Refusal> {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
-        if is_sealed(blob)? {
+        let is_sealed = is_sealed(blob)?;
+        blob.encryption.permit_write(&self.encryption)?;
+        blob.permit_mutable(now)?;
+        permit_no_copy(blob)?;
+        if is_sealed {
             return Err(Refusal::BlobIsSealed);
         }
         permit_position(self.position, blob)?;
@@ -52,6 +58,7 @@ impl SealBlob {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
         let is_sealed = is_sealed(blob)?;
+        blob.permit_mutable(now)?;
         permit_position(self.position, blob)?;
         if is_sealed {
             return Ok(blob.clone());
@@ -64,8 +71,7 @@ impl SealBlob {
 impl PutBlob {
     /// An append blob, which begins empty.
     pub fn decide_append(&self, current: Option<&Blob>, id: u64, now: Timestamp) -> Result<Blob, Refusal> {
-        let blob = self.decide(current, ContentRef::sparse(id, 0), None, now)?;
-        Ok(Blob { kind: Kind::Append { sealed: false }, ..blob })
+        self.decide_as(Kind::Append { sealed: false }, current, ContentRef::sparse(id, 0), None, now)
     }
 }
 
@@ -111,7 +117,13 @@ mod tests {
             (Kind::Page { sequence: 0 }, 1, None, None, Err(Refusal::InvalidBlobType)),
         ];
         for (kind, blocks, position, most, want) in cases {
-            let append = AppendBlock { position, most, conditions: Conditions::default(), lease: None };
+            let append = AppendBlock {
+                position,
+                most,
+                encryption: Encryption::Service,
+                conditions: Conditions::default(),
+                lease: None,
+            };
             let got = append.decide(Some(&blob(kind, 100, blocks)), 10, at(2));
             assert_eq!(
                 got.map(|blob| (blob.content.length, blob.content.blocks)),

@@ -2,7 +2,9 @@
 //!
 //! Order of refusals: conditions, absent, lease, the kind, the sequence number, then the range.
 
-use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, Which, existing, read::permit_read};
+use crate::blob::copy::permit_no_copy;
+use crate::blob::read::permit_read;
+use crate::blob::{Blob, ContentHeaders, ContentRef, Encryption, Kind, PutBlob, Which, existing};
 use crate::lease::{self, On};
 use crate::{Conditions, ETag, LeaseId, Refusal, Timestamp};
 
@@ -77,6 +79,7 @@ impl SequenceAction {
 pub struct PutPage {
     pub pages: Pages,
     pub sequence: SequenceConditions,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -86,7 +89,11 @@ impl PutPage {
     pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
-        self.sequence.permit(sequence_of(blob)?)?;
+        let sequence = sequence_of(blob)?;
+        blob.encryption.permit_write(&self.encryption)?;
+        blob.permit_mutable(now)?;
+        permit_no_copy(blob)?;
+        self.sequence.permit(sequence)?;
         if self.pages.to > blob.content.length {
             return Err(Refusal::InvalidPageRange);
         }
@@ -109,6 +116,8 @@ impl SetPageProperties {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
         let sequence = sequence_of(blob)?;
+        blob.permit_mutable(now)?;
+        permit_no_copy(blob)?;
         let sequence = self.sequence.map_or(Ok(sequence), |action| action.apply(sequence))?;
         let length = self.length.unwrap_or(blob.content.length);
         Ok(Blob {
@@ -164,8 +173,7 @@ impl PutBlob {
         sequence: u64,
         now: Timestamp,
     ) -> Result<Blob, Refusal> {
-        let blob = self.decide(current, ContentRef::sparse(id, length), None, now)?;
-        Ok(Blob { kind: Kind::Page { sequence }, ..blob })
+        self.decide_as(Kind::Page { sequence }, current, ContentRef::sparse(id, length), None, now)
     }
 }
 
@@ -193,6 +201,7 @@ mod tests {
         Ok(PutPage {
             pages: Pages::new(first, last)?,
             sequence: SequenceConditions::default(),
+            encryption: Encryption::Service,
             conditions: Conditions::default(),
             lease: None,
         })

@@ -1,6 +1,6 @@
 //! Put Blob: a whole blob in one piece.
 
-use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, permit_replacement};
+use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, Tier, permit_replacement, tier};
 use crate::{Refusal, Timestamp};
 
 impl PutBlob {
@@ -13,6 +13,19 @@ impl PutBlob {
         md5: Option<[u8; 16]>,
         now: Timestamp,
     ) -> Result<Blob, Refusal> {
+        self.decide_as(Kind::Block, current, content, md5, now)
+    }
+
+    /// The same for any kind.
+    pub(super) fn decide_as(
+        &self,
+        kind: Kind,
+        current: Option<&Blob>,
+        content: ContentRef,
+        md5: Option<[u8; 16]>,
+        now: Timestamp,
+    ) -> Result<Blob, Refusal> {
+        self.tier.map_or(Ok(()), |tier| tier::permit(kind, tier, content.length))?;
         let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
@@ -22,7 +35,10 @@ impl PutBlob {
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
-            ..Blob::new(Kind::Block, content, now)
+            immutability: self.protection.policy,
+            legal_hold: self.protection.legal_hold,
+            encryption: self.encryption.clone(),
+            ..Blob::new(kind, content, now)
         })
     }
 
@@ -30,4 +46,9 @@ impl PutBlob {
     pub fn permit(&self, current: Option<&Blob>, now: Timestamp) -> Result<(), Refusal> {
         permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now).map(|_| ())
     }
+}
+
+/// The tier that a block blob is put into.
+pub(super) fn permit_tier(tier: Option<Tier>, length: u64) -> Result<(), Refusal> {
+    tier.map_or(Ok(()), |tier| tier::permit(Kind::Block, tier, length))
 }

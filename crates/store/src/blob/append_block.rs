@@ -19,7 +19,7 @@ impl Store {
         content: Received,
     ) -> Result<(u64, Blob), Failure> {
         let keys = self.blob_keys(at).await?;
-        let fill = Fill::of(&content.body, content.length);
+        let fill = Fill::of(&content);
         let (partition, hinted, length) = (keys.partition(), keys.clone(), content.length);
         let (offset, blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {

@@ -16,7 +16,7 @@ impl Store {
     /// `content` is as long as the pages.
     pub async fn put_page(&self, at: &BlobAt, put: PutPage, content: Received) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
-        let fill = Fill::of(&content.body, content.length);
+        let fill = Fill::of(&content);
         let (partition, hinted) = (keys.partition(), keys.clone());
         let (blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {

@@ -55,14 +55,14 @@ fn current(txn: &mut Txn<'_>, account: &AccountName, of: Of) -> Decided<ServiceP
 fn kept_retention(account: Account, of: Of) -> Retention {
     match of {
         Of::Blob => account.settings.blob_soft_delete,
-        Of::Queue => Retention::default(),
+        Of::Queue | Of::Table => Retention::default(),
     }
 }
 
 fn keep_retention(account: &mut Account, of: Of, retention: Retention) {
     match of {
         Of::Blob => account.settings.blob_soft_delete = retention,
-        // Queues are not kept.
-        Of::Queue => {}
+        // Queues and tables are not kept.
+        Of::Queue | Of::Table => {}
     }
 }

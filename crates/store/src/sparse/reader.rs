@@ -4,13 +4,14 @@
 //! being written to goes on with what is there when it comes to it; one of an earlier epoch cannot change at all.
 
 use bytes::Bytes;
-use lazuli_engine::Txn;
 use lazuli_engine::content::Chunks;
+use lazuli_engine::{Fault, Txn};
 
 use super::edit::read_small;
 use super::rows::visible;
-use super::window::Place;
+use super::window::{Place, Sealed};
 use super::{Seen, WINDOW};
+use crate::crypt::CustomerKey;
 use crate::keys::BlobKeys;
 use crate::records::Run;
 use crate::transact::Decided;
@@ -31,6 +32,8 @@ pub(crate) struct SparseReader {
     batch: Batch,
     /// The piece that is being read.
     stream: Option<Box<dyn Chunks>>,
+    /// Of the part that is being read, with where it begins.
+    sealed: Option<(Sealed, u64)>,
 }
 
 /// What a look found.
@@ -46,6 +49,8 @@ struct Part {
     from: u64,
     to: u64,
     bytes: Where,
+    /// How it is encrypted, and where in its body it begins.
+    sealed: Option<Sealed>,
 }
 
 enum Where {
@@ -82,7 +87,8 @@ impl Batch {
                         Where::Here(read_small(txn, keys, seen.content, &span)?)
                     }
                 };
-                parts.push(Part { from: first, to: end, bytes });
+                let sealed = span.sealed.map(|sealed| Sealed { at: sealed.at + u64::from(span.skip), ..sealed });
+                parts.push(Part { from: first, to: end, bytes, sealed });
             }
         }
         let end = next.map_or(to, |number| number * WINDOW).clamp(from, to);
@@ -94,7 +100,7 @@ impl SparseReader {
     /// A reader that has a batch from its first look.
     pub fn new(keys: BlobKeys, seen: Seen, batch: Batch) -> Self {
         let (from, to) = (batch.start, batch.end);
-        Self { keys, seen, from, to, batch, stream: None }
+        Self { keys, seen, from, to, batch, stream: None, sealed: None }
     }
 
     /// Whether `from..to` needs no more rows.
@@ -107,11 +113,11 @@ impl SparseReader {
         (self.from, self.to) = (from, to);
     }
 
-    pub async fn next(&mut self, store: &Store) -> Result<Option<Bytes>, Failure> {
+    pub async fn next(&mut self, store: &Store, key: Option<&CustomerKey>) -> Result<Option<Bytes>, Failure> {
         loop {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {
-                    Some(bytes) => return Ok(Some(self.give(bytes))),
+                    Some(bytes) => return Ok(Some(self.give(bytes, key)?)),
                     None => self.stream = None,
                 }
             }
@@ -123,23 +129,31 @@ impl SparseReader {
                 self.batch = store.look(|txn| Batch::load(txn, keys, seen, from, to)).await?;
             }
             if let Some(bytes) = self.advance(store) {
-                return Ok(Some(self.give(bytes)));
+                return Ok(Some(self.give(bytes, key)?));
             }
         }
     }
 
-    fn give(&mut self, bytes: Bytes) -> Bytes {
+    /// Bytes from `from` on, as the client sent them.
+    fn give(&mut self, bytes: Bytes, key: Option<&CustomerKey>) -> Result<Bytes, Fault> {
+        let bytes = match (self.sealed, key) {
+            (None, _) => bytes,
+            (Some((sealed, start)), Some(key)) => key.apply(sealed.nonce, sealed.at + (self.from - start), bytes),
+            (Some(_), None) => return Err(Fault::Corrupt("encrypted content was opened without its key".into())),
+        };
         self.from += bytes.len() as u64;
-        bytes
+        Ok(bytes)
     }
 
     /// Bytes that are here, or none and a stream to take them from.
     fn advance(&mut self, store: &Store) -> Option<Bytes> {
         let end = self.to.min(self.batch.end);
         let at = self.batch.parts.partition_point(|part| part.to <= self.from);
+        self.sealed = None;
         match self.batch.parts.get(at) {
             Some(part) if part.from <= self.from => {
                 let (from, to) = (self.from - part.from, part.to.min(end) - part.from);
+                self.sealed = part.sealed.map(|sealed| (sealed, part.from));
                 match &part.bytes {
                     Where::Here(bytes) => Some(bytes.slice(from as usize..to as usize)),
                     Where::Piece { run, skip } => {

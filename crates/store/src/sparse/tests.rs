@@ -12,6 +12,7 @@ use super::*;
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
 use crate::records::{Garbage, Run};
+use crate::upload::{Body, Received};
 use crate::{Broken, Failure, Source, Store};
 
 const LENGTH: usize = 2 * WINDOW as usize + 100_000;
@@ -103,7 +104,7 @@ impl Trial {
         self.current.cleared[at..at + length].fill(0);
         let mut source = Once(Some(bytes.into()));
         let received = self.store.receive(&mut source, Some(length as u64), u64::MAX, false).await.unwrap();
-        let (fill, keys, seen) = (Fill::of(&received.body, received.length), self.keys.clone(), self.at());
+        let (fill, keys, seen) = (Fill::of(&received), self.keys.clone(), self.at());
         let trash = self.store.transact_staged(keys.partition(), received.body.into_staged(), move |txn| {
             let (mut editor, mut trash) = (Editor::new(&keys, seen), Trash::default());
             editor.write(txn, at as u64, &fill)?;
@@ -183,7 +184,7 @@ impl Trial {
         let mut reader = SparseReader::new(keys.clone(), seen, batch);
         reader.seek(from as u64, to as u64);
         let mut bytes = Vec::new();
-        while let Some(part) = reader.next(&self.store).await? {
+        while let Some(part) = reader.next(&self.store, None).await? {
             bytes.extend_from_slice(&part);
         }
         Ok(bytes)
@@ -260,6 +261,11 @@ async fn program(engine: Arc<dyn Engine>, name: &str, seed: u64, steps: usize) {
     assert_eq!(content.size(), 0, "seed {seed} leaves bytes");
 }
 
+fn inline(bytes: Vec<u8>) -> Received {
+    let (length, body) = (bytes.len() as u64, Body::Inline(bytes.into()));
+    Received { length, crc64: 0, md5: None, nonce: None, body }
+}
+
 fn clock() -> Clock {
     Clock::new(|| Stamp(638_000_000_000_000_000))
 }
@@ -299,9 +305,9 @@ async fn many_small_writes_stay_a_short_list() {
         let (keys, seen) = (keys.clone(), run.at());
         run.store
             .transact(keys.partition(), move |txn| {
-                let body = crate::upload::Body::Inline(Bytes::from(vec![at as u8; 100]));
+                let body = inline(vec![at as u8; 100]);
                 let (mut editor, mut trash) = (Editor::new(&keys, seen), Trash::default());
-                editor.write(txn, at * 100, &Fill::of(&body, 100))?;
+                editor.write(txn, at * 100, &Fill::of(&body))?;
                 editor.finish(&mut trash);
                 trash.write(txn, &keys);
                 Ok(())
@@ -332,9 +338,9 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
     let (keys, seen, at) = (run.keys.clone(), run.at(), (1 << 40) - 512);
     run.store
         .transact(run.keys.partition(), move |txn| {
-            let body = crate::upload::Body::Inline(Bytes::from(vec![1; 512]));
+            let body = inline(vec![1; 512]);
             let mut editor = Editor::new(&keys, seen);
-            editor.write(txn, at, &Fill::of(&body, 512))?;
+            editor.write(txn, at, &Fill::of(&body))?;
             editor.finish(&mut Trash::default());
             Ok(())
         })
@@ -350,7 +356,7 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
 #[test]
 fn a_cut_leaves_what_is_beside_it() {
     let run = Run { extent: 1, offset: 0, length: 100, seal: 0 };
-    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip };
+    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip, sealed: None };
     let cases = [
         ((0, 10), vec![span(10, 60, 0)]),
         ((0, 10 + 1), vec![span(11, 60, 1)]),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::crypt::Nonce;
 use crate::records::{Run, Start};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,15 @@ pub(crate) struct Span {
     pub place: Place,
     /// Where in its place the span's bytes begin.
     pub skip: u32,
+    /// Of what a customer's key encrypts.
+    pub sealed: Option<Sealed>,
+}
+
+/// How the bytes of a place are encrypted: as part of a body, in which they begin at `at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sealed {
+    pub nonce: Nonce,
+    pub at: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +91,7 @@ impl Window {
         let first = self.spans[..end].partition_point(|span| span.to <= from);
         let hole = |span: &Span| {
             let written = if span.place == Place::Hole { span.written } else { epoch };
-            Span { from: span.from.max(from), to: span.to.min(to), written, place: Place::Hole, skip: 0 }
+            Span { from: span.from.max(from), to: span.to.min(to), written, place: Place::Hole, skip: 0, sealed: None }
         };
         let holes: Vec<Span> = self.spans[first..end].iter().map(hole).filter(|hole| hole.written > 1).collect();
         let hit = self.cut(from, to);
@@ -144,7 +154,7 @@ impl Window {
         for at in 1..=self.spans.len() {
             let goes_on = self.spans.get(at).is_some_and(|span| {
                 let before = &self.spans[at - 1];
-                let small = |span: &Span| matches!(span.place, Place::Small { .. });
+                let small = |span: &Span| matches!(span.place, Place::Small { .. }) && span.sealed.is_none();
                 small(before) && small(span) && joins(before, span) && span.to - self.spans[first].from <= SMALL_MAX
             });
             if !goes_on {

@@ -22,13 +22,15 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 16] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
+    keys::EXPIRIES,
+    keys::GUARDS,
     keys::WINDOWS,
     keys::SMALLS,
     keys::GARBAGE,
@@ -36,6 +38,7 @@ const COLUMNS: [Column; 13] = [
     keys::MESSAGES,
     keys::TEXTS,
     keys::HEADS,
+    keys::ENTITIES,
 ];
 
 /// How far the emptying has come.

@@ -50,7 +50,13 @@ impl Run {
 
     async fn put_page(&mut self, name: &str) {
         let PutPageParts { pages, sequence } = self.pages();
-        let put = PutPage { pages, sequence, conditions: self.conditions(name), lease: self.lease() };
+        let put = PutPage {
+            pages,
+            sequence,
+            encryption: Encryption::Service,
+            conditions: self.conditions(name),
+            lease: self.lease(),
+        };
         let bytes = pattern(self.random.next() % 251, pages.length() as usize);
         let want = put.decide(self.base(name), self.world.store.now());
         let content = self.world.receive(&bytes).await;
@@ -62,7 +68,13 @@ impl Run {
 
     async fn clear_pages(&mut self, name: &str) {
         let PutPageParts { pages, sequence } = self.pages();
-        let put = PutPage { pages, sequence, conditions: self.conditions(name), lease: self.lease() };
+        let put = PutPage {
+            pages,
+            sequence,
+            encryption: Encryption::Service,
+            conditions: self.conditions(name),
+            lease: self.lease(),
+        };
         let want = put.decide(self.base(name), self.world.store.now());
         let got = self.world.store.clear_pages(&blob(name), put).await;
         if let Some(blob) = same("clear pages", got, want.map(drop)) {
@@ -99,6 +111,7 @@ impl Run {
         let append = AppendBlock {
             position: self.random.chance(20).then(|| length + self.random.below(2) as u64),
             most: self.random.chance(20).then_some(200_000),
+            encryption: Encryption::Service,
             conditions: self.conditions(name),
             lease: self.lease(),
         };
