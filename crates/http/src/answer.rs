@@ -31,9 +31,13 @@ pub mod name {
         ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
+        BLOB_APPEND_OFFSET = "x-ms-blob-append-offset";
+        BLOB_COMMITTED_BLOCK_COUNT = "x-ms-blob-committed-block-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
         BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
         BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
+        BLOB_SEALED = "x-ms-blob-sealed";
+        BLOB_SEQUENCE_NUMBER = "x-ms-blob-sequence-number";
         BLOB_TYPE = "x-ms-blob-type";
         CACHE_CONTROL = "cache-control";
         CLIENT_REQUEST_ID = "x-ms-client-request-id";

@@ -295,6 +295,29 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
         }
 
+        AppendPositionConditionNotMet => {
+            say(412, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+        }
+        BlobIsSealed => say(409, "BlobIsSealed", "The blob is sealed and its contents cannot be modified."),
+        BlobOverwritten => say(409, "BlobOverwritten", "The blob has been recreated since the previous snapshot was taken."),
+        InvalidPageRange => say(416, "InvalidPageRange", "The page range specified is invalid."),
+        MaxBlobSizeConditionNotMet => {
+            say(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
+        }
+        PreviousSnapshotCannotBeNewer => say(
+            400,
+            "PreviousSnapshotCannotBeNewer",
+            "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.",
+        ),
+        PreviousSnapshotNotFound => say(409, "PreviousSnapshotNotFound", "The previous snapshot is not found."),
+        SequenceNumberConditionNotMet => {
+            say(412, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
+        }
+        SequenceNumberIncrementTooLarge => say(
+            409,
+            "SequenceNumberIncrementTooLarge",
+            "The sequence number increment cannot be performed because it would result in overflow of the sequence number.",
+        ),
         BothUserTagsAndSourceTagsCopyPresent => say(
             400,
             "BothUserTagsAndSourceTagsCopyPresentException",

@@ -70,6 +70,16 @@ pub enum Refusal {
     InvalidTag,
     UnauthorizedBlobOverwrite,
 
+    // Page and append blobs
+    AppendPositionConditionNotMet,
+    BlobIsSealed,
+    BlobOverwritten,
+    InvalidPageRange,
+    MaxBlobSizeConditionNotMet,
+    PreviousSnapshotCannotBeNewer,
+    PreviousSnapshotNotFound,
+    SequenceNumberConditionNotMet,
+    SequenceNumberIncrementTooLarge,
     // Encryption
     BlobCustomerSpecifiedEncryptionMismatch,
     BlobDoesNotUseCustomerSpecifiedEncryption,

@@ -19,7 +19,6 @@ mod queue;
 mod readers;
 mod records;
 mod service;
-#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
 mod sparse;
 mod sweep;
 mod table;
@@ -27,7 +26,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Reader};
+pub use blob::{BlockLists, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};

@@ -188,6 +188,7 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .constant(&name::BLOB_TYPE, kind_text(blob.kind))
         .constant(&name::SERVER_ENCRYPTED, "true")
         .date(&name::CREATION_TIME, blob.created);
+    let answer = kind_of(answer, blob);
     let answer = if snapshot || blob.previous { answer } else { lease(answer, blob.lease, now) };
     let answer = version_of(answer, blob, !snapshot && !blob.previous);
     let answer = protection::describe(answer, blob);
@@ -206,6 +207,26 @@ pub fn version_of(answer: Answer, blob: &Blob, current: bool) -> Answer {
 /// What a write answers of the blob that it made.
 pub fn written(answer: Answer, blob: &Blob) -> Answer {
     version_of(answer.etag(blob.etag, blob.modified), blob, false)
+}
+
+/// What only one kind of blob says.
+fn kind_of(answer: Answer, blob: &Blob) -> Answer {
+    match blob.kind {
+        Kind::Block => answer,
+        Kind::Page { .. } => sequence_of(answer, blob),
+        Kind::Append { sealed } => {
+            let answer = answer.number(&name::BLOB_COMMITTED_BLOCK_COUNT, blob.content.blocks.into());
+            if sealed { answer.constant(&name::BLOB_SEALED, "true") } else { answer }
+        }
+    }
+}
+
+/// A page blob's number, which every answer about one says.
+pub fn sequence_of(answer: Answer, blob: &Blob) -> Answer {
+    match blob.kind {
+        Kind::Page { sequence } => answer.number(&name::BLOB_SEQUENCE_NUMBER, sequence),
+        Kind::Block | Kind::Append { .. } => answer,
+    }
 }
 
 /// The tier, which Get Blob shows only since 2026-10-06. `default` is the account's.

@@ -46,7 +46,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(answer(&ask.head, &blob, &digests))
 }
 
-fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusal> {
+/// Also for page and append blobs.
+pub(super) fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusal> {
     let head = &ask.head;
     Ok(PutBlob {
         headers: content_headers(head)?,

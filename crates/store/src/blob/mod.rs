@@ -1,7 +1,9 @@
 //! Operations on blobs: one file each.
 
+mod append_block;
 mod block_list;
 mod blocks;
+mod create_sparse;
 mod delete_blob;
 mod deleted;
 mod encryption;
@@ -10,12 +12,15 @@ mod get_blob;
 mod immutability;
 mod last_access;
 mod lease_blob;
+mod page_ranges;
 mod properties;
 mod put_blob;
 mod put_block;
 mod put_block_list;
+mod put_page;
 mod reader;
 mod replace;
+mod set_page_properties;
 mod snapshot_blob;
 mod tagged;
 mod tags;
@@ -23,6 +28,7 @@ mod tier;
 mod undelete_blob;
 
 pub use block_list::BlockLists;
+pub use page_ranges::{ListPages, PageRanges};
 pub use reader::Reader;
 
 use lazuli_engine::Txn;

@@ -47,19 +47,10 @@ pub(super) fn outlives(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, ol
     Ok(keeping.overwritten(old, now(txn)) != Fate::Gone || is_shared(txn, keys, &old.content)?)
 }
 
-/// Writes that make no version (Append Block, Put Page): `new`, with a content of its own, is `old` a little later.
-#[allow(dead_code, reason = "for the kinds of blobs that are written in part")]
-pub(super) fn amend(
-    txn: &mut Txn<'_>,
-    keys: &BlobKeys,
-    old: &Blob,
-    new: &Blob,
-    kept: Kept,
-    trash: &mut Trash,
-) -> Decided<()> {
-    release(txn, keys, &old.content, kept, trash)?;
-    write_base(txn, keys, Some(old), Some(new));
-    Ok(())
+/// The same blob after its content changed in place (Append Block, Put Page): no version is made of it, and its tags are
+/// what they were.
+pub(super) fn touch(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+    write_base(txn, keys, Some(new), Some(new));
 }
 
 /// A change of the record that makes a version (Set Blob Metadata, Snapshot Blob), with the content shared.

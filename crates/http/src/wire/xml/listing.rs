@@ -264,7 +264,10 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     let blob = &item.blob;
     match blob.kind {
         Kind::Block => element(out, "BlobType", "BlockBlob"),
-        Kind::Page { .. } => element(out, "BlobType", "PageBlob"),
+        Kind::Page { sequence } => {
+            number(out, "x-ms-blob-sequence-number", sequence);
+            element(out, "BlobType", "PageBlob");
+        }
         Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
     tier(out, blob, listing.settings.default_tier);
@@ -274,6 +277,9 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         lease(out, blob.lease.shown(listing.now));
     }
     element(out, "ServerEncrypted", "true");
+    if blob.kind == (Kind::Append { sealed: true }) {
+        element(out, "Sealed", "true");
+    }
     match &blob.encryption {
         Encryption::Service => {}
         Encryption::Customer(hash) => element(out, "CustomerProvidedKeySha256", &STANDARD.encode(hash)),

@@ -9,7 +9,7 @@ mod listing;
 mod queue;
 mod read;
 
-pub use answers::{acl, block_list, service_properties, service_stats, tags};
+pub use answers::{acl, block_list, page_list, service_properties, service_stats, tags};
 pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
 pub use delegation::{read_key_info, user_delegation_key};
 pub use found::{FoundListing, found_blobs};
