@@ -31,9 +31,13 @@ pub mod name {
         ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
+        BLOB_APPEND_OFFSET = "x-ms-blob-append-offset";
+        BLOB_COMMITTED_BLOCK_COUNT = "x-ms-blob-committed-block-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
         BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
         BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
+        BLOB_SEALED = "x-ms-blob-sealed";
+        BLOB_SEQUENCE_NUMBER = "x-ms-blob-sequence-number";
         BLOB_TYPE = "x-ms-blob-type";
         CACHE_CONTROL = "cache-control";
         CLIENT_REQUEST_ID = "x-ms-client-request-id";
@@ -72,7 +76,9 @@ pub mod name {
         IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
         IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_CURRENT_VERSION = "x-ms-is-current-version";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        IS_SOFT_DELETED = "x-ms-is-soft-deleted";
         LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
@@ -97,6 +103,7 @@ pub mod name {
         TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
         VARY = "vary";
         VERSION = "x-ms-version";
+        VERSION_ID = "x-ms-version-id";
         WWW_AUTHENTICATE = "www-authenticate";
     }
 }

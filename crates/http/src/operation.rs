@@ -533,6 +533,8 @@ mod tests {
             ("AbortCopyBlob", LEASE),
             ("PutBlobFromURL", all | LEASE),
             ("PutBlockFromURL", LEASE),
+            ("AppendBlockFromURL", all | LEASE),
+            ("PutPageFromURL", all | LEASE),
             ("BlobBatch", 0),
             ("BlobBatchByPath", 0),
             ("ContainerBatch", 0),

@@ -127,7 +127,7 @@ pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBl
 }
 
 pub fn answer(blob: &Blob) -> Answer {
-    let answer = Answer::new(StatusCode::ACCEPTED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::ACCEPTED), blob);
     let answer = encryption::describe(answer, &blob.encryption);
     match &blob.copy {
         None => answer,

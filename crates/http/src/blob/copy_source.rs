@@ -164,6 +164,21 @@ fn cannot_verify(ask: &mut Ask, failure: Failure) -> Failure {
     Refusal::CannotVerifyCopySource { status, code: if detailed { code } else { "".into() }, message }.into()
 }
 
+/// Appended blocks and pages say less of what went wrong (observed).
+pub fn unsaid(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(Refusal::CannotVerifyCopySource { status, code, .. }) => {
+            let message = "Could not verify the copy source within the specified time.".into();
+            Refusal::CannotVerifyCopySource { status, code, message }.into()
+        }
+        Failure::Refused(Refusal::Md5Mismatch { .. }) => {
+            Refusal::Md5Mismatch { user: String::new(), server: String::new() }.into()
+        }
+        Failure::Refused(refusal) => refusal.into(),
+        Failure::Broken(fault) => Failure::Broken(fault),
+    }
+}
+
 /// `x-ms-source-if-*`
 fn conditions(head: &Head) -> Result<Conditions, Refusal> {
     Ok(Conditions {

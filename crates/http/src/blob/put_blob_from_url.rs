@@ -41,7 +41,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             (ask.store.put_blob(&at, put, received).await?, digests)
         }
     };
-    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::CREATED), &blob);
     let answer = encryption::describe(answer, &blob.encryption);
     Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
 }

@@ -1,5 +1,6 @@
 //! Abort Copy Blob: the target stays, empty, and says that it was aborted.
 
+use lazuli_model::Refusal;
 use lazuli_model::blob::{AbortCopyBlob, Blob};
 
 use super::base;
@@ -11,8 +12,9 @@ impl Store {
     pub async fn abort_copy(&self, at: &BlobAt, abort: AbortCopyBlob) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
         self.transact(keys.partition(), move |txn| {
-            let blob = abort.decide(base(txn, &keys)?.as_ref(), now(txn))?;
-            change(txn, &keys, &blob);
+            let old = base(txn, &keys)?.ok_or(Refusal::BlobNotFound)?;
+            let blob = abort.decide(Some(&old), now(txn))?;
+            change(txn, &keys, &old, &blob);
             txn.delete(keys.errand());
             Ok(blob)
         })

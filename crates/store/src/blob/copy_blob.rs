@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Encryption, PutBlob, Which};
+use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Encryption, Keeping, PutBlob, Which};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::get_blob::stored;
@@ -31,7 +31,7 @@ const RUNS_MAX: usize = 100_000;
 const ATTEMPTS: usize = 2;
 
 /// What the new record is, given the one before and its content.
-type Decide = dyn Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal> + Send + Sync;
+pub(super) type Decide = dyn Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal> + Send + Sync;
 
 impl Store {
     /// All of `source`, which was opened as `which`, in place of what is at `at`.
@@ -43,17 +43,21 @@ impl Store {
         which: Which,
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let tags = copy.tags.of(&source.blob);
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let from = source.blob.clone();
         self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
+        if source.blob.content.is_sparse() {
+            return self.copy_sparse(keys, keeping, &mut source, which, lock, decide).await;
+        }
         if source.keys == keys
             && is_plain(&source, lock.as_ref())
-            && let Some(blob) = self.share_within(&keys, &Origin::of(&source), which, decide.clone()).await?
+            && let Some(blob) = self.share_within(&keys, keeping, &Origin::of(&source), which, decide.clone()).await?
         {
             return Ok(blob);
         }
-        self.copy_content(keys, &mut source, true, lock, decide).await
+        self.copy_content(keys, keeping, &mut source, true, lock, decide).await
     }
 
     /// The same for Put Blob From URL: one piece, whatever blocks the source is made of. `md5` is the content's, if it is known.
@@ -65,10 +69,10 @@ impl Store {
         mut source: Reader,
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
         self.look(|txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| put.decide(old, content, md5, now));
-        self.copy_content(keys, &mut source, false, lock, decide).await
+        self.copy_content(keys, keeping, &mut source, false, lock, decide).await
     }
 
     /// Of a source elsewhere, whose bytes have been received; `source` is what is known of it.
@@ -79,14 +83,16 @@ impl Store {
         source: Blob,
         content: Received,
     ) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let tags = copy.tags.of(&source);
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &source, content, now));
-        self.adopt_received(&keys, content, decide).await
+        self.adopt_received(&keys, keeping, content, decide).await
     }
 
     async fn copy_content(
         &self,
         keys: BlobKeys,
+        keeping: Keeping,
         source: &mut Reader,
         with_blocks: bool,
         lock: Option<Lock>,
@@ -94,17 +100,17 @@ impl Store {
     ) -> Result<Blob, Failure> {
         let origin = Origin::of(source);
         let length = origin.content.length;
-        let plain = is_plain(source, lock.as_ref());
+        let plain = is_plain(source, lock.as_ref()) && !origin.content.is_sparse();
         if plain && (length > INLINE_MAX || (with_blocks && origin.content.blocks > 0)) {
             for _ in 0..ATTEMPTS {
                 let Some(lent) = self.borrow(&origin, &keys, with_blocks).await? else { break };
-                if let Some(blob) = self.adopt_lent(&keys, lent, decide.clone()).await? {
+                if let Some(blob) = self.adopt_lent(&keys, keeping, lent, decide.clone()).await? {
                     return Ok(blob);
                 }
             }
         }
         let received = self.receive_from(source, 0, length, false, lock).await?;
-        self.adopt_received(&keys, received, decide).await
+        self.adopt_received(&keys, keeping, received, decide).await
     }
 
     /// The source's manifest, with its pieces lent to `to`; `None` when they cannot be.
@@ -153,7 +159,13 @@ impl Store {
     }
 
     /// `None` when the claims would come too late, or the partition does not hold the pieces any more.
-    async fn adopt_lent(&self, keys: &BlobKeys, lent: Lent, decide: Arc<Decide>) -> Result<Option<Blob>, Failure> {
+    async fn adopt_lent(
+        &self,
+        keys: &BlobKeys,
+        keeping: Keeping,
+        lent: Lent,
+        decide: Arc<Decide>,
+    ) -> Result<Option<Blob>, Failure> {
         let (hinted, keys) = (keys.clone(), keys.clone());
         let adopted = self
             .transact(keys.partition(), move |txn| {
@@ -161,7 +173,8 @@ impl Store {
                 {
                     return Ok(None);
                 }
-                let adopted = adopt(txn, &keys, &lent.manifest, &*decide, |txn| raise(txn, &keys, &lent.runs))?;
+                let adopted =
+                    adopt(txn, &keys, &keeping, &lent.manifest, &*decide, |txn| raise(txn, &keys, &lent.runs))?;
                 Ok(Some(adopted))
             })
             .await?;
@@ -171,13 +184,19 @@ impl Store {
         }))
     }
 
-    async fn adopt_received(&self, keys: &BlobKeys, content: Received, decide: Arc<Decide>) -> Result<Blob, Failure> {
+    async fn adopt_received(
+        &self,
+        keys: &BlobKeys,
+        keeping: Keeping,
+        content: Received,
+        decide: Arc<Decide>,
+    ) -> Result<Blob, Failure> {
         let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let (place, _) = content.body.place();
         let (hinted, keys) = (keys.clone(), keys.clone());
         let (blob, trash) = self
             .transact_staged(keys.partition(), content.body.into_staged(), move |txn| {
-                adopt(txn, &keys, &manifest, &*decide, |txn| {
+                adopt(txn, &keys, &keeping, &manifest, &*decide, |txn| {
                     claim_staged(txn, &keys, place.runs());
                     Ok(())
                 })
@@ -191,6 +210,7 @@ impl Store {
     async fn share_within(
         &self,
         keys: &BlobKeys,
+        keeping: Keeping,
         source: &Origin,
         which: Which,
         decide: Arc<Decide>,
@@ -204,9 +224,9 @@ impl Store {
                     return Ok(None);
                 }
                 let old = base(txn, &keys)?;
-                let new = decide(old.as_ref(), share(txn, &keys, &content)?, now(txn))?;
+                let mut new = decide(old.as_ref(), share(txn, &keys, &content)?, now(txn))?;
                 let mut trash = Trash::default();
-                replace(txn, &keys, old.as_ref(), &new, Kept::Nothing, &mut trash)?;
+                replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
                 Ok(Some((new, trash.write(txn, &keys))))
             })
@@ -219,7 +239,7 @@ impl Store {
 }
 
 /// What is encrypted by a customer's key is of use under that key alone, and is written anew.
-fn is_plain(source: &Reader, lock: Option<&Lock>) -> bool {
+pub(super) fn is_plain(source: &Reader, lock: Option<&Lock>) -> bool {
     match source.blob.encryption {
         Encryption::Service | Encryption::Scope(_) => lock.is_none(),
         Encryption::Customer(_) => false,
@@ -246,7 +266,7 @@ struct Lent {
     within: bool,
 }
 
-fn holds(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided<bool> {
+pub(super) fn holds(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided<bool> {
     for run in runs {
         if get::<Claim>(txn, &keys.claim(&run.piece()))?.is_none() {
             return Ok(false);
@@ -258,16 +278,17 @@ fn holds(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided<bool> {
 pub(super) fn adopt(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
+    keeping: &Keeping,
     manifest: &Manifest,
     decide: impl Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal>,
     claim: impl Fn(&mut Txn<'_>) -> Decided<()>,
 ) -> Decided<(Blob, bool)> {
     let old = base(txn, keys)?;
-    let new = decide(old.as_ref(), manifest.content(txn.stamp().0), now(txn))?;
+    let mut new = decide(old.as_ref(), manifest.content(txn.stamp().0), now(txn))?;
     manifest.write(txn, keys, &new.content);
     claim(txn)?;
     let mut trash = Trash::default();
-    replace(txn, keys, old.as_ref(), &new, Kept::Nothing, &mut trash)?;
+    replace(txn, keys, keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
     drop_pending(txn, keys, &mut trash)?;
     Ok((new, trash.write(txn, keys)))
 }

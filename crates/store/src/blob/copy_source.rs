@@ -4,11 +4,13 @@ use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, CopySource};
 
-use super::get_blob::stored;
+use super::get_blob::{absent, stored};
+use super::put_page::seen;
 use super::reader::Held;
 use crate::crypt::Lock;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
+use crate::sparse::{Batch, SparseReader};
 use crate::transact::{Decided, container_id, now};
 use crate::upload::{Broken, Digesting, Received, Source};
 use crate::{BlobAt, Failure, Reader, Store};
@@ -16,9 +18,15 @@ use crate::{BlobAt, Failure, Reader, Store};
 impl Store {
     pub async fn open_source(&self, at: &BlobAt, source: &CopySource) -> Result<Reader, Failure> {
         // Held before the record is read that names them: rows and pieces stay until the reader goes.
-        let (pin, generation) = (self.content.pin(), self.readers.enter());
-        let (keys, blob, chunk) = self.look(|txn| open(txn, at, source)).await?;
-        Ok(Reader::new(self.clone(), keys, blob, chunk, Some(Held { _pin: pin, _generation: Some(generation) })))
+        let held = Held { _pin: self.content.pin(), _generation: Some(self.readers.enter()) };
+        let (keys, blob, content) = self.look(|txn| open(txn, at, source)).await?;
+        Ok(match content {
+            Opened::Manifest(chunk) => Reader::new(self.clone(), keys, blob, chunk, Some(held)),
+            Opened::Sparse(batch) => {
+                let sparse = SparseReader::new(keys.clone(), seen(&blob), batch);
+                Reader::sparse(self.clone(), keys, blob, sparse, held)
+            }
+        })
     }
 
     /// Takes in the bytes `from..to` of a source, as if a client sent them.
@@ -68,17 +76,28 @@ pub struct Digested {
     pub md5: Option<[u8; 16]>,
 }
 
-fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {
+enum Opened {
+    Manifest(Option<Loaded>),
+    Sparse(Batch),
+}
+
+fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Blob, Opened)> {
     let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
     let found = stored(txn, &keys, source.which)?;
-    source.decide(found.as_ref(), now(txn))?;
+    if let Err(refusal) = source.decide(found.as_ref(), now(txn)) {
+        return absent(txn, &keys, source.which, refusal);
+    }
     let blob = found.ok_or(Refusal::BlobNotFound)?;
+    if blob.content.is_sparse() {
+        let batch = Batch::load(txn, &keys, seen(&blob), 0, blob.content.length)?;
+        return Ok((keys, blob, Opened::Sparse(batch)));
+    }
     let chunk = match blob.content.starts[..] {
         [start] => txn.get(&keys.chunk(blob.content.id, start))?,
         [] | [_, _, ..] => None,
     };
     let chunk = chunk.map(|bytes| Loaded::decode(0, &bytes)).transpose()?;
-    Ok((keys, blob, chunk))
+    Ok((keys, blob, Opened::Manifest(chunk)))
 }
 
 /// A blob's bytes as a body.

@@ -4,7 +4,7 @@
 //! nobody renews has lost its maker with a process that died, and a round ends it as failed. The client then copies anew.
 
 use lazuli_engine::{Key, Txn};
-use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Ending};
+use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Ending, Keeping};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::base;
@@ -27,14 +27,15 @@ const PAGE: usize = 256;
 impl Store {
     /// The target, without bytes, in place of what was there. `source` is what is known of the source.
     pub async fn begin_copy(&self, at: &BlobAt, copy: CopyBlob, source: Blob, total: u64) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let tags = copy.tags.of(&source);
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let hinted = keys.clone();
         let (blob, trash) = self
             .transact(keys.partition(), move |txn| {
                 let old = base(txn, &keys)?;
-                let new = copy.begin(old.as_ref(), &source.headers, &source.metadata, total, now(txn))?;
+                let mut new = copy.begin(old.as_ref(), &source.headers, &source.metadata, total, now(txn))?;
                 let mut trash = Trash::default();
-                replace(txn, &keys, old.as_ref(), &new, Kept::Nothing, &mut trash)?;
+                replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
                 txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn) }));
                 Ok((new, trash.write(txn, &keys)))
@@ -48,13 +49,14 @@ impl Store {
     pub async fn renew_copy(&self, at: &BlobAt, id: u128, done: u64) -> Result<bool, Failure> {
         let keys = self.blob_keys(at).await?;
         self.transact(keys.partition(), move |txn| {
-            let Some(mut blob) = base(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
+            let Some(old) = base(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
                 return Ok(false);
             };
+            let mut blob = old.clone();
             if let Some(copy) = &mut blob.copy {
                 copy.done = done;
             }
-            change(txn, &keys, &blob);
+            change(txn, &keys, &old, &blob);
             txn.put(keys.errand(), encode(&Errand { copy: id, alive: now(txn) }));
             Ok(true)
         })
@@ -72,6 +74,7 @@ impl Store {
                 let ended = adopt(
                     txn,
                     &keys,
+                    &Keeping::NOTHING, // what it takes the place of is its own beginning
                     &manifest,
                     |old, content, now| {
                         Ending::Success(content).decide(old, id, now).ok_or(Refusal::NoPendingCopyOperation)
@@ -124,7 +127,9 @@ const LOST: &str = "500 InternalError \"The server stopped while it was copying.
 fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -> Decided<()> {
     let blob = base(txn, keys)?;
     if let Some(failed) = Ending::Failed(reason.to_owned()).decide(blob.as_ref(), id, now(txn)) {
-        change(txn, keys, &failed);
+        if let Some(old) = &blob {
+            change(txn, keys, old, &failed);
+        }
     }
     if get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id) {
         txn.delete(keys.errand());
