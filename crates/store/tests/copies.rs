@@ -105,6 +105,7 @@ fn delete() -> DeleteBlob {
         which: Which::Current,
         snapshots,
         tier: Default::default(),
+        permanent: false,
         conditions: Conditions::default(),
         lease: None,
     }
