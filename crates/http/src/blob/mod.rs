@@ -54,6 +54,7 @@ pub mod set_service_properties;
 pub mod snapshot_blob;
 pub mod undelete_blob;
 
+mod arrow_listing;
 mod content;
 pub(crate) mod copied;
 mod copy_source;

@@ -273,10 +273,8 @@ fn describe(flat: &mut Flat, name: &str, kind: Kind, nullable: bool) -> Offset {
         Kind::Decimal { precision, scale } => {
             (7, flat.table(&[Some(Slot::Int(precision)), Some(Slot::Int(scale)), Some(Slot::Int(128))]))
         }
-        Kind::Time => {
-            let zone = flat.text("UTC");
-            (10, flat.table(&[Some(Slot::Short(1)), Some(Slot::Offset(zone))]))
-        }
+        // Milliseconds; without a zone, which clients take for UTC.
+        Kind::Time => (10, flat.table(&[Some(Slot::Short(1))])),
         Kind::Map => (17, flat.table(&[])),
     };
     let children = flat.offsets(&children);
