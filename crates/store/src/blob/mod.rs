@@ -3,7 +3,6 @@
 mod append_block;
 mod block_list;
 mod blocks;
-mod copy_sparse;
 mod create_sparse;
 mod delete_blob;
 mod deleted;

@@ -1,13 +1,11 @@
 //! Changing a sparse content within its partition's transaction. A write costs the windows it touches.
 
-use std::collections::BTreeMap;
-
 use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Fault, Txn};
 
 use super::rows::{newest, visible};
 use super::window::{Place, Sealed, Span};
-use super::{Range, Seen, WINDOW, Window};
+use super::{Seen, WINDOW, Window};
 use crate::Received;
 use crate::claims::{Trash, lower};
 use crate::crypt::Nonce;
@@ -91,44 +89,6 @@ impl<'a> Editor<'a> {
             done += u64::from(to - from);
         }
         Ok(())
-    }
-
-    /// Fills a content that has no rows yet: the parts of `fill`, one behind the other, go to `ranges`, which are in order.
-    pub fn scatter(&mut self, txn: &mut Txn<'_>, ranges: &[Range], fill: &Fill) {
-        let mut windows: BTreeMap<u64, Window> = BTreeMap::new();
-        let mut pieces = fill.place.runs().iter();
-        // The piece that the next byte is in, where in the body it begins, and how many windows name it.
-        let (mut piece, mut start, mut holders, mut last) = (pieces.next(), 0, 0, None);
-        let mut done = 0;
-        for range in ranges {
-            let mut at = range.start;
-            while at < range.end {
-                let (number, from, to) = slot(at, range.end);
-                let length = match piece {
-                    Some(run) => u64::from(to - from).min(start + run.length - done),
-                    None => u64::from(to - from),
-                };
-                let (place, skip) = match piece {
-                    Some(run) => (Place::Piece(*run), (done - start) as u32),
-                    None => (self.keep_small(txn, fill.small.slice(done as usize..(done + length) as usize)), 0),
-                };
-                let sealed = fill.sealed(done - u64::from(skip));
-                let span = Span { from, to: from + length as u32, written: self.at.epoch, place, skip, sealed };
-                windows.entry(number).or_default().spans.push(span);
-                holders += u32::from(last.replace(number) != Some(number));
-                (at, done) = (at + length, done + length);
-                if let Some(run) = piece
-                    && done == start + run.length
-                {
-                    let claim = Claim { length: run.length, seal: run.seal, holders };
-                    txn.put(self.keys.claim(&run.piece()), encode(&claim));
-                    (piece, start, holders, last) = (pieces.next(), done, 0, None);
-                }
-            }
-        }
-        for (number, window) in windows {
-            txn.put(self.keys.window(self.at.content, number, self.at.epoch), encode(&window));
-        }
     }
 
     /// Makes `from..to` a hole, in at most `most` windows that have something there. Gives where to go on, if that was not all.

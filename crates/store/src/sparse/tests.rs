@@ -298,48 +298,6 @@ async fn programs_on_the_embedded_engine() {
 }
 
 #[tokio::test]
-async fn what_is_scattered_is_found_and_given_back() {
-    for seed in 0..20 {
-        let (engine, content) = (Arc::new(Memory::with_clock(clock())), content::Memory::new());
-        let mut run = Trial::new(engine.clone(), content.clone(), "copy", seed);
-        let mut ranges: Vec<Range> = Vec::new();
-        let mut end = 0;
-        while ranges.len() < 12 {
-            let from = end + run.random.below(300_000);
-            let length = 1 + run.random.below([100, 2000, 200_000][seed as usize % 3]);
-            if from + length > LENGTH {
-                break;
-            }
-            ranges.push(from as u64..(from + length) as u64);
-            end = from + length + 1;
-        }
-        let mut bytes = Vec::new();
-        for range in &ranges {
-            let (from, to) = (range.start as usize, range.end as usize);
-            (from..to).for_each(|at| run.current.bytes[at] = at as u8 | 1);
-            run.current.written[from..to].fill(1);
-            bytes.extend_from_slice(&run.current.bytes[from..to]);
-        }
-        let length = bytes.len() as u64;
-        let received = run.store.receive(&mut Once(Some(bytes.into())), Some(length), u64::MAX, false).await.unwrap();
-        let (fill, keys, seen) = (Fill::of(&received), run.keys.clone(), run.at());
-        let scattered = run.store.transact_staged(keys.partition(), received.body.into_staged(), move |txn| {
-            let mut editor = Editor::new(&keys, seen);
-            editor.scatter(txn, &ranges, &fill);
-            editor.finish(&mut Trash::default());
-            Ok(())
-        });
-        scattered.await.unwrap();
-        run.compare_at(1, 1, 0, LENGTH).await;
-        run.write().await;
-        run.compare_at(1, 1, 0, LENGTH).await;
-        run.discard(Forgetting::all(CONTENT)).await;
-        run.sweep().await;
-        assert_eq!((engine.entries().len(), content.size()), (0, 0), "seed {seed}");
-    }
-}
-
-#[tokio::test]
 async fn what_a_customers_key_encrypts_is_read_with_it_alone() {
     let (engine, content) = (Arc::new(Memory::with_clock(clock())), content::Memory::new());
     let run = Trial::new(engine, content, "secret", 1);
