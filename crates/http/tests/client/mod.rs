@@ -111,7 +111,7 @@ impl Client {
         let path = format!("/{ACCOUNT}{target}");
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}\r\n");
         if self.signs && self.service == Service::Table {
-            let comp = path.contains("comp=acl").then_some("?comp=acl").unwrap_or_default();
+            let comp = if path.contains("comp=acl") { "?comp=acl" } else { "" };
             let bare = path.split('?').next().unwrap_or_default();
             let date = &headers.iter().find(|(name, _)| name == "x-ms-date").expect("it was pushed").1;
             let text = format!("{date}\n/{ACCOUNT}{bare}{comp}");
