@@ -31,9 +31,13 @@ pub mod name {
         ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
+        BLOB_APPEND_OFFSET = "x-ms-blob-append-offset";
+        BLOB_COMMITTED_BLOCK_COUNT = "x-ms-blob-committed-block-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
         BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
         BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
+        BLOB_SEALED = "x-ms-blob-sealed";
+        BLOB_SEQUENCE_NUMBER = "x-ms-blob-sequence-number";
         BLOB_TYPE = "x-ms-blob-type";
         CACHE_CONTROL = "cache-control";
         CLIENT_REQUEST_ID = "x-ms-client-request-id";
@@ -45,6 +49,15 @@ pub mod name {
         CONTENT_MD5 = "content-md5";
         CONTENT_RANGE = "content-range";
         CONTENT_TYPE = "content-type";
+        COPY_COMPLETION_TIME = "x-ms-copy-completion-time";
+        COPY_DESTINATION_SNAPSHOT = "x-ms-copy-destination-snapshot";
+        COPY_ID = "x-ms-copy-id";
+        COPY_PROGRESS = "x-ms-copy-progress";
+        COPY_SOURCE = "x-ms-copy-source";
+        COPY_SOURCE_ERROR_CODE = "x-ms-copy-source-error-code";
+        COPY_SOURCE_STATUS_CODE = "x-ms-copy-source-status-code";
+        COPY_STATUS = "x-ms-copy-status";
+        COPY_STATUS_DESCRIPTION = "x-ms-copy-status-description";
         CONTENT_TYPE_OPTIONS = "x-content-type-options";
         CREATION_TIME = "x-ms-creation-time";
         DATA_SERVICE_ID = "dataserviceid";
@@ -59,10 +72,13 @@ pub mod name {
         ETAG = "etag";
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
+        INCREMENTAL_COPY = "x-ms-incremental-copy";
         IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
         IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_CURRENT_VERSION = "x-ms-is-current-version";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        IS_SOFT_DELETED = "x-ms-is-soft-deleted";
         LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
@@ -87,6 +103,7 @@ pub mod name {
         TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
         VARY = "vary";
         VERSION = "x-ms-version";
+        VERSION_ID = "x-ms-version-id";
         WWW_AUTHENTICATE = "www-authenticate";
     }
 }

@@ -233,7 +233,10 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The account does not allow immutability policies and legal holds; see its setting 'immutability'.",
         ),
         BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
-        BlobNotFound => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobNotFound | BlobSoftDeleted => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobSnapshotNotSoftDeleted => {
+            say(409, "BlobSnapshotNotSoftDeleted", "The specified snapshot or version is not soft deleted.")
+        }
         BlockCountExceedsLimit => say(
             409,
             "BlockCountExceedsLimit",
@@ -252,6 +255,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
         }
         InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        OperationNotAllowedOnRootBlob => {
+            say(403, "OperationNotAllowedOnRootBlob", "The specified operation is not allowed on root blob.")
+        }
+        PermanentDeleteNotEnabled => {
+            say(409, "PermanentDeleteNotEnabled", "Permanent delete is not enabled for this account.")
+        }
         ExceedsMaxBatchRequestCount => say(
             400,
             "ExceedsMaxBatchRequestCount",
@@ -286,13 +295,43 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
         }
 
+        AppendPositionConditionNotMet => {
+            say(412, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+        }
+        BlobIsSealed => say(409, "BlobIsSealed", "The blob is sealed and its contents cannot be modified."),
+        BlobOverwritten => say(409, "BlobOverwritten", "The blob has been recreated since the previous snapshot was taken."),
+        InvalidPageRange => say(416, "InvalidPageRange", "The page range specified is invalid."),
+        MaxBlobSizeConditionNotMet => {
+            say(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
+        }
+        PreviousSnapshotCannotBeNewer => say(
+            400,
+            "PreviousSnapshotCannotBeNewer",
+            "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.",
+        ),
+        PreviousSnapshotNotFound => say(409, "PreviousSnapshotNotFound", "The previous snapshot is not found."),
+        SequenceNumberConditionNotMet => {
+            say(412, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
+        }
+        SequenceNumberIncrementTooLarge => say(
+            409,
+            "SequenceNumberIncrementTooLarge",
+            "The sequence number increment cannot be performed because it would result in overflow of the sequence number.",
+        ),
         BothUserTagsAndSourceTagsCopyPresent => say(
             400,
             "BothUserTagsAndSourceTagsCopyPresentException",
             "x-ms-tags header must not be present when x-ms-copy-source-tag-option is COPY.",
         ),
-        CannotVerifyCopySource { status, message, .. } => {
-            Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") }
+        CannotVerifyCopySource { status, code, message } => {
+            let said = Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") };
+            match code.as_ref() {
+                "" => said, // an older version, which names no more than the message
+                code => said
+                    .with("CopySourceStatusCode", status.to_string())
+                    .with("CopySourceErrorCode", code)
+                    .with("CopySourceErrorMessage", message.as_ref()),
+            }
         }
         CopyIdMismatch => say(
             409,

@@ -1,5 +1,5 @@
-//! A round over every container and queue: for garbage that nobody hinted at, for blocks that were never committed, and
-//! for messages that expired and that nobody came to get.
+//! A round over every container and queue: for garbage that nobody hinted at, for blocks that were never committed, for what was
+//! deleted softly and is past its time, and for messages that expired and that nobody came to get.
 
 use lazuli_engine::{Key, Space};
 use lazuli_model::Timestamp;
@@ -8,7 +8,7 @@ use lazuli_model::queue::{Place, Queue};
 use super::Progress;
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys, QueueKeys};
-use crate::records::{Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
+use crate::records::{DeletedContainer, Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
 use crate::{Failure, Store};
 
@@ -24,7 +24,7 @@ const PAGE: usize = 256;
 pub(super) enum Round {
     /// Containers from here on.
     Containers(Key),
-    /// The garbage, then the pending rows, of a container; then containers from `next` on.
+    /// The garbage, then the pending rows, then what is due, of a container; then containers from `next` on.
     Garbage {
         space: Space,
         from: Key,
@@ -35,7 +35,20 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
-    /// What has expired in a container; then containers from `next` on.
+    /// The copies under way in a container; then containers from `next` on.
+    Errands {
+        from: Key,
+        next: Key,
+    },
+    Due {
+        space: Space,
+        next: Key,
+    },
+    /// Containers that were deleted softly, from here on.
+    Deleted(Key),
+    /// Names of tags, from here on.
+    TagNames(Key),
+    /// What has expired in a container.
     Expiries {
         space: Space,
         next: Key,
@@ -49,6 +62,8 @@ pub(super) enum Round {
         next: Key,
     },
     DeadSpaces(Key),
+    /// Rows of lent pieces from here on.
+    Lent(Key),
 }
 
 impl Store {
@@ -65,10 +80,18 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Errands { from, next } => Some(match self.visit_errands(&from, now).await? {
+                Some(from) => Round::Errands { from, next },
+                None => Round::Due { space: from.space(), next },
+            }),
+            Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
+            Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
+            Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
             Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
-            Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
+            Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
+            Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
         };
         Ok(true)
     }
@@ -82,7 +105,7 @@ impl Store {
         let end = keys::column(keys::ROOT, keys::CONTAINERS).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
         let Some((key, bytes)) = rows.first() else {
-            return Ok(Round::Queues(keys::column(keys::ROOT, keys::QUEUES)));
+            return Ok(Round::Deleted(keys::column(keys::ROOT, keys::DELETED_CONTAINERS)));
         };
         let space = Space(decode_container_id(bytes)?);
         Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
@@ -110,7 +133,49 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Expiries { space, next },
+            Some(_) | None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+        })
+    }
+
+    async fn visit_due(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let (from, end) = (keys::column(space, keys::DUE), keys::due_before(space, now));
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let full = rows.len() == PAGE;
+        for (key, _) in rows {
+            self.drop_due(space, key).await?;
+        }
+        Ok(match (full, next.column()) {
+            (true, _) => Round::Due { space, next },
+            (false, keys::DELETED_CONTAINERS) => Round::Deleted(next),
+            (false, _) => Round::Containers(next),
+        })
+    }
+
+    /// Their spaces have garbage as others have, until they go.
+    async fn next_deleted(&self, from: Key, now: Timestamp) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::DELETED_CONTAINERS).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let Some((key, bytes)) = rows.first() else {
+            return Ok(Round::TagNames(keys::column(keys::ROOT, keys::TAG_NAMES)));
+        };
+        let gone: DeletedContainer = decode(bytes)?;
+        if !gone.is_there(now) {
+            self.drop_deleted_container(key.clone()).await?;
+            return Ok(Round::Deleted(key.successor()));
+        }
+        let space = Space(gone.container.id);
+        Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
+    }
+
+    async fn visit_tag_names(&self, from: Key) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::TAG_NAMES).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        for (key, bytes) in &rows {
+            self.review_tag_name(key.clone(), decode(bytes)?).await?;
+        }
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::TagNames(last.successor()),
+            Some(_) | None => Round::Queues(keys::column(keys::ROOT, keys::QUEUES)),
         })
     }
 
@@ -119,7 +184,7 @@ impl Store {
         for (expires, keys) in later {
             self.sweep.hint_expiry(expires, keys);
         }
-        Ok(if more { Round::Expiries { space, next } } else { Round::Containers(next) })
+        Ok(if more { Round::Expiries { space, next } } else { Round::Due { space, next } })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {
@@ -166,7 +231,7 @@ impl Store {
         })
     }
 
-    async fn visit_dead_spaces(&self, from: Key) -> Result<Option<Round>, Failure> {
+    async fn visit_dead_spaces(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::DEAD_SPACES).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
         for (key, _) in &rows {
@@ -174,7 +239,10 @@ impl Store {
                 self.sweep.hint_space(space);
             }
         }
-        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| Round::DeadSpaces(last.successor())))
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::DeadSpaces(last.successor()),
+            Some(_) | None => Round::Lent(keys::column(keys::ROOT, keys::LENT)),
+        })
     }
 }
 

@@ -22,10 +22,18 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: &[Column] = &[
     keys::BASES,
     keys::SNAPSHOTS,
+    keys::VERSIONS,
+    keys::DELETED_BASES,
+    keys::DELETED_SNAPSHOTS,
+    keys::DELETED_VERSIONS,
+    keys::VERSIONS_ONLY,
+    keys::DUE,
+    keys::TAGGED,
     keys::PENDING,
+    keys::ERRANDS,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
