@@ -210,7 +210,7 @@ mod tests {
         for (text, form, expected) in [
             ("a,b\nc,d\n", &plain, vec![(0, vec!["a", "b"]), (4, vec!["c", "d"])]),
             ("a,b\r\nc", &plain, vec![(0, vec!["a", "b"]), (5, vec!["c"])]),
-            ("\"a,\n\"\"b\"\"\",c\nd", &plain, vec![(0, vec!["a,\n\"b\"", "c"]), (14, vec!["d"])]),
+            ("\"a,\n\"\"b\"\"\",c\nd", &plain, vec![(0, vec!["a,\n\"b\"", "c"]), (13, vec!["d"])]),
             ("\"a\\\"\nb\",c\nd", &escaping, vec![(0, vec!["a\"\nb", "c"]), (10, vec!["d"])]),
             ("a::b<>c::d<>", &wide, vec![(0, vec!["a", "b"]), (6, vec!["c", "d"])]),
             ("é,ü\n\n,\n", &plain, vec![(0, vec!["é", "ü"]), (7, vec!["", ""])]),
