@@ -5,6 +5,7 @@ pub mod blob;
 pub mod conditions;
 pub mod container;
 pub mod etag;
+pub mod file;
 pub mod lease;
 pub mod metadata;
 pub mod names;

@@ -10,6 +10,7 @@ pub mod upload;
 mod blob;
 mod claims;
 mod container;
+mod file;
 mod keys;
 mod manifest;
 mod md5;
@@ -21,6 +22,10 @@ mod sweep;
 mod transact;
 
 pub use blob::{BlockLists, Reader};
+pub use file::{
+    ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage, ListEntries, ListHandles,
+    ListShares, RangeList, ShareAt, ShareItem, SharePage,
+};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use upload::{Broken, Received, Source};

@@ -1,0 +1,1 @@
+//! What operations make of a share's record.
