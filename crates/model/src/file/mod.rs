@@ -6,13 +6,15 @@
 pub mod arbiter;
 mod attributes;
 mod names;
+mod node;
 mod permission;
 mod record;
 mod requests;
-mod share;
+pub mod share;
 
 pub use attributes::Attributes;
-pub use names::{EntryName, FilePath, ShareName};
+pub use names::{fold, EntryName, FilePath, ShareName};
+pub use node::{FILE_MAX, RANGE_MAX, Spot};
 pub use permission::{Format, PermissionKey, Sddl};
 pub use record::{
     Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb,
