@@ -20,6 +20,7 @@ pub enum Refusal {
     LeaseAlreadyPresent,
     LeaseIdMismatchWithBlobOperation,
     LeaseIdMismatchWithContainerOperation,
+    LeaseIdMismatchWithFileOperation,
     LeaseIdMismatchWithLeaseOperation,
     LeaseIdMissing,
     LeaseIsBreakingAndCannotBeAcquired,
@@ -28,6 +29,7 @@ pub enum Refusal {
     LeaseLost,
     LeaseNotPresentWithBlobOperation,
     LeaseNotPresentWithContainerOperation,
+    LeaseNotPresentWithFileOperation,
     LeaseNotPresentWithLeaseOperation,
 
     // Containers and blobs
@@ -59,6 +61,41 @@ pub enum Refusal {
     PopReceiptMismatch,
     QueueAlreadyExists,
     QueueNotFound,
+
+    // Shares, directories and files
+    CannotDeleteFileOrDirectory,
+    ClientCacheFlushDelay,
+    ContainerQuotaDowngradeNotAllowed,
+    DeletePending,
+    DeleteShareWhenSnapshotLeased,
+    DirectoryNotEmpty,
+    FileInvalidPermission,
+    FileLockConflict,
+    FileShareProvisionedBandwidthInvalid,
+    FileShareProvisionedIopsInvalid,
+    InvalidFileOrDirectoryPathName,
+    ParentNotFound,
+    PreviousSnapshotNotFound,
+    ReadOnlyAttribute,
+    ResourceAlreadyExists,
+    ShareAlreadyExists,
+    ShareBeingDeleted,
+    ShareHasSnapshots,
+    ShareNotFound,
+    ShareSnapshotCountExceeded,
+    ShareSnapshotOperationNotSupported,
+    SharingViolation,
+
+    // Copies
+    /// With the status, code and message that reading the source came to.
+    CannotVerifyCopySource {
+        status: u16,
+        code: &'static str,
+        message: Cow<'static, str>,
+        /// Say in the body what the source answered.
+        detailed: bool,
+    },
+    NoPendingCopyOperation,
 
     // Content
     Crc64Mismatch {

@@ -66,6 +66,7 @@ pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
     let letter: &[u8] = match of {
         Of::Blob => b"b",
         Of::Queue => b"q",
+        Of::File => b"f",
     };
     let row: Bytes = [account.as_str().as_bytes(), NUL, letter].concat().into();
     (Partition::new(ROOT, row.clone()), Key::new(ROOT, PROPERTIES, &[&row]))
