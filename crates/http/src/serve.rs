@@ -20,7 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::service::{CorsRule, Of};
-use lazuli_model::{AccountName, Refusal, Timestamp, Version};
+use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
 use lazuli_store::{Failure, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -64,6 +64,8 @@ pub struct Ask {
     pub grant: Grant,
     pub body: Upload,
     pub store: Store,
+    /// The account's, as they were when the request came.
+    pub settings: Arc<AccountSettings>,
     pub ids: Ids,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
@@ -182,6 +184,9 @@ impl Edge {
 
     /// Admits a request and runs its operation.
     async fn act(self: &Arc<Self>, mut head: Head, body: Upload) -> Done {
+        if let Err(failure) = self.accounts.learn(&head.account, &self.store).await {
+            return Done { outcome: Err(failure), ..Done::refused(Refusal::InternalError, body) };
+        }
         if head.method == Method::OPTIONS {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
@@ -196,7 +201,8 @@ impl Edge {
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
         let (store, ids) = (self.store.clone(), self.ids.clone());
-        let ask = Ask { head, spec, grant, body, store, ids, beside: HeaderMap::new() };
+        let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
+        let ask = Ask { head, spec, grant, body, store, settings, ids, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
             if spec.writes() {

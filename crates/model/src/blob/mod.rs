@@ -13,7 +13,10 @@ mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
-pub use record::{Blob, ContentHeaders, ContentRef, Kind, Tier};
+pub use record::{
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
+    Rehydrating, Tier, Which,
+};
 pub use requests::*;
 
 use crate::conditions::Seen;
