@@ -26,7 +26,8 @@ impl Service {
         match self {
             Service::Blob | Service::Dfs => Some(Of::Blob),
             Service::Queue => Some(Of::Queue),
-            Service::Table | Service::File => None,
+            Service::File => Some(Of::File),
+            Service::Table => None,
         }
     }
 }
@@ -54,6 +55,12 @@ pub enum Target {
     Message {
         queue: String,
         id: String,
+    },
+    Share(String),
+    /// A directory or a file of a share; the empty path is the share's root.
+    Path {
+        share: String,
+        path: String,
     },
 }
 
@@ -134,10 +141,11 @@ impl Head {
         }
         let raw_path = parts.uri.path().to_owned();
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-        let place = place(&parts, &raw_path, arrival.service);
+        let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
-            Service::Blob | Service::Dfs | Service::Table | Service::File => target(place.rest, &query)?,
+            Service::File => file_target(place.rest, &query)?,
+            Service::Blob | Service::Dfs | Service::Table => target(place.rest, &query)?,
         };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
@@ -222,6 +230,7 @@ impl Head {
             Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Err(Refusal::InvalidUri)
             }
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 
@@ -234,6 +243,7 @@ impl Head {
             }),
             Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 
@@ -243,6 +253,7 @@ impl Head {
                 Ok(QueueAt { account: self.account()?, queue: QueueName::parse(queue)? })
             }
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 
@@ -252,6 +263,7 @@ impl Head {
             Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 }
@@ -280,6 +292,23 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
     let (account, secondary) = primary_name(name);
     Place { account, style: Style::Path, secondary, service: listener, rest }
+}
+
+/// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
+/// which is a whole URL, still names it. Whoever asks has to prove it as ever.
+fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
+    let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
+    if place.service != Service::File || place.style != Style::Path || !renames {
+        return place;
+    }
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let source = header("x-ms-file-rename-source").and_then(|url| url.split_once("://")).map_or("", |(_, rest)| rest);
+    let account = source.split('/').nth(1).unwrap_or_default();
+    let signed = header("authorization").is_none_or(|text| text.contains(&format!(" {account}:")));
+    if account.is_empty() || account == place.account || !signed {
+        return place;
+    }
+    Place { account, rest: path.strip_prefix('/').unwrap_or(path), ..place }
 }
 
 /// `account.blob.…`, or `account.z01.blob.…` as accounts with DNS zones have it.
@@ -332,6 +361,20 @@ fn queue_target(rest: &str) -> Result<Target, Refusal> {
         (true, "") => Ok(Target::Messages(decode(queue)?)),
         (true, id) => Ok(Target::Message { queue: decode(queue)?, id: decode(id)? }),
         (false, _) => Err(Refusal::InvalidUri),
+    }
+}
+
+/// A single segment is a share when `restype` says so, and otherwise the share's root directory. Separators may be encoded, as
+/// AzCopy has them.
+fn file_target(rest: &str, query: &Query) -> Result<Target, Refusal> {
+    let rest = decode(rest)?;
+    let (share, path) = rest.split_once('/').unwrap_or((&rest, ""));
+    let path = path.trim_end_matches('/');
+    let names_share = query.get("restype").is_some_and(|restype| restype.eq_ignore_ascii_case("share"));
+    match (share, path) {
+        ("", "") => Ok(Target::Service),
+        (share, "") if names_share => Ok(Target::Share(share.to_owned())),
+        (share, path) => Ok(Target::Path { share: share.to_owned(), path: path.to_owned() }),
     }
 }
 

@@ -8,7 +8,7 @@ use lazuli_store::Failure;
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, queue};
+use crate::{blob, file, queue};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub enum On {
     Queue,
     Messages,
     Message,
+    Share,
+    Directory,
+    /// Or, where a request does not say, a directory: handles are listed and closed alike.
+    File,
 }
 
 /// Who may ask without saying who they are.
@@ -142,6 +146,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub fn of(head: &'a Head) -> Self {
+        let restype = head.query.get("restype");
         let on = match head.target {
             Target::Service => On::Service,
             Target::Container(_) => On::Container,
@@ -149,8 +154,13 @@ impl<'a> Asked<'a> {
             Target::Queue(_) => On::Queue,
             Target::Messages(_) => On::Messages,
             Target::Message { .. } => On::Message,
+            Target::Share(_) => On::Share,
+            Target::Path { .. } if restype.is_some_and(|restype| restype.eq_ignore_ascii_case("directory")) => {
+                On::Directory
+            }
+            Target::Path { .. } => On::File,
         };
-        Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
+        Self { head, on, comp: head.query.get("comp"), restype }
     }
 }
 
@@ -213,12 +223,19 @@ pub struct Catalogue {
 pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
     Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
+    Catalogue { name: "File", served: file::SERVED, not_yet: file::NOT_YET },
 ];
 
 /// The operation of a row.
 pub fn served(row: usize) -> &'static Operation {
-    let blobs = blob::SERVED.len();
-    if row < blobs { &blob::SERVED[row] } else { &queue::SERVED[row - blobs] }
+    let (blobs, files) = (blob::SERVED.len(), blob::SERVED.len() + queue::SERVED.len());
+    if row < blobs {
+        &blob::SERVED[row]
+    } else if row < files {
+        &queue::SERVED[row - blobs]
+    } else {
+        &file::SERVED[row - files]
+    }
 }
 
 /// Finds the operation of `service`, and its row.
@@ -226,6 +243,7 @@ pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
     let (served, not_yet, first) = match service {
         Of::Blob => (blob::SERVED, blob::NOT_YET, 0),
         Of::Queue => (queue::SERVED, queue::NOT_YET, blob::SERVED.len()),
+        Of::File => (file::SERVED, file::NOT_YET, blob::SERVED.len() + queue::SERVED.len()),
     };
     Ok(match route(served, not_yet, head)? {
         Route::Served(at) => Route::Served(first + at),
@@ -331,6 +349,8 @@ mod tests {
             On::Queue => "/account/queue",
             On::Messages => "/account/queue/messages",
             On::Message => "/account/queue/messages/id",
+            On::Share => "/account/share",
+            On::Directory | On::File => "/account/share/path",
         };
         let mut query: Vec<String> = Vec::new();
         query.extend(spec.restype.map(|restype| format!("restype={restype}")));
@@ -348,9 +368,12 @@ mod tests {
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        let queues = CATALOGUES[1].served.iter().map(|operation| operation.spec).chain(CATALOGUES[1].not_yet);
-        let service =
-            if queues.into_iter().any(|other| other.name == spec.name) { Service::Queue } else { Service::Blob };
+        let has = |of: Of| specs_of(of).any(|other| other.name == spec.name);
+        let service = match (has(Of::Queue), has(Of::File)) {
+            (true, _) => Service::Queue,
+            (_, true) => Service::File,
+            (false, false) => Service::Blob,
+        };
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 

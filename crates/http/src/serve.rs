@@ -27,9 +27,10 @@ use tokio::sync::watch;
 
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
-use crate::auth::{self, Access as Openness, Grant};
+use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::body::Upload;
 use crate::cors;
+use crate::file;
 use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
@@ -67,6 +68,7 @@ pub struct Ask {
     /// The account's, as they were when the request came.
     pub settings: Arc<AccountSettings>,
     pub ids: Ids,
+    pub edge: Arc<Edge>,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
 }
@@ -200,9 +202,9 @@ impl Edge {
         let version = Some(head.version);
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
-        let (store, ids) = (self.store.clone(), self.ids.clone());
+        let (store, ids, edge) = (self.store.clone(), self.ids.clone(), self.clone());
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
-        let ask = Ask { head, spec, grant, body, store, settings, ids, beside: HeaderMap::new() };
+        let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
             if spec.writes() {
@@ -245,6 +247,17 @@ impl Edge {
         Ok((row, grant))
     }
 
+    /// Whether the source of a copy may be read. `owned`: the request itself proved to hold the account's key.
+    pub(crate) async fn admit_source(&self, head: &Head, spec: &Spec, owned: bool) -> Result<(), Failure> {
+        let identity = match auth::identify(head, &self.accounts)? {
+            Identity::Anonymous if owned => Identity::Owner,
+            identity => identity,
+        };
+        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
+        auth::authorize(&identity, spec, head, openness.as_ref())?;
+        Ok(())
+    }
+
     /// A request that does not say its version gets the account's default, else the oldest.
     async fn settle_version(&self, head: &mut Head) -> Result<(), Failure> {
         if head.version_sent {
@@ -274,6 +287,9 @@ impl Edge {
             }
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Ok(self.store.queue_for_access(&head.queue_at()?).await?.map(Openness::from))
+            }
+            Target::Share(_) | Target::Path { .. } => {
+                Ok(self.store.share_for_access(&file::place::share(head)?).await?.map(Openness::from))
             }
         }
     }
@@ -358,6 +374,8 @@ async fn run(row: usize, mut ask: Ask) -> Done {
     ask.body.drain();
     let subject = match operation.spec.on {
         On::Container => Subject::Container,
+        On::Share => Subject::Share,
+        On::Directory | On::File => Subject::File,
         On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
     };
     Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None }
@@ -388,7 +406,7 @@ fn route(head: &Head) -> Result<Route, Failure> {
         Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
         Service::Dfs => return Err(not_implemented("The Data Lake API")),
         Service::Table => return Err(not_implemented("The Table service")),
-        Service::File => return Err(not_implemented("The File service")),
+        Service::File => return Ok(operation::route_in(Of::File, head)?),
     }
     // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
     let lake =
@@ -418,6 +436,9 @@ fn not_implemented(what: &'static str) -> Failure {
 /// Headers and parameters that would change what a request means, and that we do not honour. To ignore them would be to
 /// lie: a blob that the client believes encrypted, immutable or versioned would not be.
 fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
+    if head.service == Service::File {
+        return Ok(());
+    }
     for (name, value) in &head.headers {
         let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
         let unsupported = match rest {

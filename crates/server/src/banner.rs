@@ -4,15 +4,26 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
-pub fn text(settings: &Settings, blob: SocketAddr, queue: SocketAddr, console: SocketAddr) -> String {
+/// Where each service came to listen.
+#[derive(Clone, Copy, Debug)]
+pub struct Listening {
+    pub blob: SocketAddr,
+    pub queue: SocketAddr,
+    pub file: SocketAddr,
+    pub console: SocketAddr,
+}
+
+pub fn text(settings: &Settings, at: Listening) -> String {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let (blob, queue) = (reachable(blob), reachable(queue));
+    let services = [("Blob", at.blob), ("Queue", at.queue), ("File", at.file)];
+    let services = services.map(|(service, address)| (service, reachable(address)));
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
-        lines.push(format!("  Blob      {scheme}://{blob}/{name}", name = name.as_str()));
-        lines.push(format!("  Queue     {scheme}://{queue}/{name}", name = name.as_str()));
+        for (service, address) in services {
+            lines.push(format!("  {service:<9} {scheme}://{address}/{name}", name = name.as_str()));
+        }
     }
-    lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
+    lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(at.console)));
     lines.push(match &settings.place {
         Place::Memory => "  Data      in memory; nothing is left after a stop".to_string(),
         Place::Directory(path) => {
@@ -25,9 +36,10 @@ pub fn text(settings: &Settings, blob: SocketAddr, queue: SocketAddr, console: S
         let name = name.as_str();
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
-        lines.push(format!(
-            "DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};BlobEndpoint={scheme}://{blob}/{name};QueueEndpoint={scheme}://{queue}/{name};"
-        ));
+        let endpoint =
+            |(service, address): (&str, SocketAddr)| format!("{service}Endpoint={scheme}://{address}/{name};");
+        let endpoints: String = services.map(endpoint).concat();
+        lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }
     lines.push(String::new());
     lines.join("\n")

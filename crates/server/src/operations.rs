@@ -25,6 +25,9 @@ fn line(text: &mut String, spec: &Spec) {
         On::Queue => "queue",
         On::Messages => "messages",
         On::Message => "message",
+        On::Share => "share",
+        On::Directory => "directory",
+        On::File => "file",
     };
     let query = [("restype", spec.restype), ("comp", spec.comp)];
     let query: Vec<String> =

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::admin::Admin;
+use crate::banner::Listening;
 use crate::cli::Flags;
 use crate::console::Console;
 use crate::data::Data;
@@ -41,6 +42,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
+    let file = bind(settings.file, "--file-port").await?;
     let console_at = bind_console(&settings).await?;
     let data = Arc::new(Data::open(&settings.place)?);
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
@@ -55,7 +57,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        announce(&banner::text(&settings, address(&blob)?, address(&queue)?, address(&console_at)?));
+        let (blob, queue, file) = (address(&blob)?, address(&queue)?, address(&file)?);
+        announce(&banner::text(&settings, Listening { blob, queue, file, console: address(&console_at)? }));
     }
 
     let (stop, stopping) = watch::channel(false);
@@ -67,7 +70,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
-    tokio::spawn(listen::accept(queue, Service::Queue, shared));
+    tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
+    tokio::spawn(listen::accept(file, Service::File, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
     signals.wait().await;

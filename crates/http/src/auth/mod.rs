@@ -10,6 +10,7 @@ mod shared_key;
 
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
+use lazuli_model::file::Share;
 use lazuli_model::queue::Queue;
 use lazuli_model::{Refusal, Version};
 
@@ -58,6 +59,12 @@ impl From<Container> for Access {
 impl From<Queue> for Access {
     fn from(queue: Queue) -> Self {
         Self { public: PublicAccess::Off, policies: queue.policies }
+    }
+}
+
+impl From<Share> for Access {
+    fn from(share: Share) -> Self {
+        Self { public: PublicAccess::Off, policies: share.policies }
     }
 }
 
@@ -198,7 +205,9 @@ pub enum Signed {
     Version,
     Container,
     Directory,
-    /// Queue; later table, share or file.
+    Share,
+    File,
+    /// Queue; later table.
     Other,
 }
 
@@ -206,6 +215,8 @@ impl Signed {
     fn covers(self, on: On) -> bool {
         match (self, on) {
             (_, On::Service) => false,
+            (Signed::Share, On::Share | On::Directory | On::File) | (Signed::File, On::File) => true,
+            (Signed::Share | Signed::File, _) | (_, On::Share | On::Directory | On::File) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
             (Signed::Other, On::Queue | On::Messages | On::Message) => true,
             (

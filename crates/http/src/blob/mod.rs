@@ -29,9 +29,9 @@ pub mod set_container_metadata;
 pub mod set_service_properties;
 pub mod snapshot_blob;
 
-mod content;
+pub(crate) mod content;
 pub(crate) mod headers;
-mod lease;
+pub(crate) mod lease;
 pub(crate) mod page;
 
 use crate::operation::When::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
