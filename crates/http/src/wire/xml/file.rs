@@ -365,3 +365,6 @@ fn read_retention(node: &Node<'_>) -> Result<Retention, Refusal> {
     let days = text.parse().ok().filter(|days| (1..=365).contains(days)).ok_or_else(|| wrong(text))?;
     Ok(Retention { days: Some(days), allow_permanent_delete: None })
 }
+
+#[cfg(test)]
+mod tests;
