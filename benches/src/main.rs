@@ -1,12 +1,15 @@
 //! `lazuli-benches compare` races Lazuli against Azurite, nginx and fio in one run and writes docs/performance.md;
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
+//! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL.
 //! `benches/run` builds both binaries and starts the comparison.
 
 mod clock;
 mod compare;
 mod contest;
+mod databases;
 mod load;
 mod peers;
+mod queue;
 mod reply;
 mod report;
 mod request;
@@ -20,6 +23,8 @@ use clap::Parser;
 enum Arguments {
     /// Lazuli against its peers, all in one run
     Compare(compare::Options),
+    /// Queues at every depth, against Azurite, Redis and PostgreSQL
+    Queue(queue::Options),
     /// One kind of request at a running server
     Load(work::Options),
 }
@@ -27,6 +32,7 @@ enum Arguments {
 fn main() -> std::io::Result<()> {
     match Arguments::parse() {
         Arguments::Compare(options) => compare::run(&options),
+        Arguments::Queue(options) => queue::run(&options),
         Arguments::Load(options) => work::run(&options),
     }
 }

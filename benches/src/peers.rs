@@ -8,22 +8,39 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Durable writes are Lazuli's default and cannot be turned off.
 pub fn lazuli(binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    lazuli_at("--blob-port", binary, scratch)
+}
+
+pub fn lazuli_queue(binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    lazuli_at("--queue-port", binary, scratch)
+}
+
+/// Durable writes are Lazuli's default and cannot be turned off.
+fn lazuli_at(service: &str, binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    const PORTS: [&str; 7] =
+        ["--blob-port", "--queue-port", "--table-port", "--file-port", "--dfs-port", "--smb-port", "--console-port"];
     let location = scratch.join("lazuli");
     fs::create_dir_all(&location)?;
     let port = free_port()?;
+    let own_port = port.to_string();
     let mut command = vec![text(binary), "serve", "--silent", "--host", "127.0.0.1", "--location", text(&location)];
-    let blob_port = port.to_string();
-    command.extend(["--blob-port", &blob_port]);
-    for other in ["--queue-port", "--table-port", "--file-port", "--dfs-port", "--smb-port", "--console-port"] {
-        command.extend([other, "0"]);
+    for other in PORTS {
+        command.extend([other, if other == service { &own_port } else { "0" }]);
     }
     Ok(Launch::new("Lazuli", port, &command))
 }
 
 pub fn azurite(clients: &Path, scratch: &Path) -> io::Result<Launch> {
-    let main = clients.join("azurite/node_modules/azurite/dist/src/blob/main.js");
+    azurite_at("blob", clients, scratch)
+}
+
+pub fn azurite_queue(clients: &Path, scratch: &Path) -> io::Result<Launch> {
+    azurite_at("queue", clients, scratch)
+}
+
+fn azurite_at(service: &str, clients: &Path, scratch: &Path) -> io::Result<Launch> {
+    let main = clients.join(format!("azurite/node_modules/azurite/dist/src/{service}/main.js"));
     let node = clients.join("bin/node");
     if !main.exists() || !node.exists() {
         return Err(io::Error::other("Azurite is not installed: run conformance/install --bench"));
@@ -31,8 +48,8 @@ pub fn azurite(clients: &Path, scratch: &Path) -> io::Result<Launch> {
     let location = scratch.join("azurite");
     fs::create_dir_all(&location)?;
     let port = free_port()?;
-    let blob_port = port.to_string();
-    let mut command = vec![text(&node), text(&main), "--blobPort", &blob_port, "-l", text(&location)];
+    let (own_port, flag) = (port.to_string(), format!("--{service}Port"));
+    let mut command = vec![text(&node), text(&main), &flag, &own_port, "-l", text(&location)];
     command.extend(["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--loose"]);
     Ok(Launch::new("Azurite", port, &command))
 }

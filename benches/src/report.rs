@@ -8,9 +8,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-const BEGIN: &str = "<!-- measured: written by benches/run -->";
-const END: &str = "<!-- end of measured -->";
-
 #[derive(Default)]
 pub struct Findings {
     pub measures: Vec<Measure>,
@@ -138,11 +135,18 @@ impl Findings {
 pub fn write(findings: &Findings, scratch: &Path, document: Option<&Path>) -> io::Result<()> {
     let measured = findings.markdown(scratch);
     println!("\n{measured}");
+    replace(document, "blobs", &measured)
+}
+
+/// Puts what was measured between the markers of a document.
+pub fn replace(document: Option<&Path>, part: &str, measured: &str) -> io::Result<()> {
     let Some(path) = document else { return Ok(()) };
+    let (begin, end) = (format!("<!-- measured {part}: written by benches/run -->"), format!("<!-- end of {part} -->"));
     let text = std::fs::read_to_string(path)?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| io::Error::other("the document has lost its markers"))?;
-    std::fs::write(path, format!("{before}{BEGIN}\n\n{measured}\n{END}{after}"))
+    let parts = text.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let (before, after) =
+        parts.ok_or_else(|| io::Error::other(format!("the document has lost its markers of {part}")))?;
+    std::fs::write(path, format!("{before}{begin}\n\n{measured}\n{end}{after}"))
 }
 
 /// What a program prints, wherever it prints it.
@@ -159,7 +163,7 @@ pub fn load_average() -> String {
 }
 
 /// What the numbers depend on, without names of hosts or people.
-fn machine(scratch: &Path) -> String {
+pub fn machine(scratch: &Path) -> String {
     let field = |file: &str, name: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();

@@ -5,10 +5,10 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
 
-const ACCOUNT: &str = "devstoreaccount1";
+pub const ACCOUNT: &str = "devstoreaccount1";
 /// The well-known development key, the same in every Azure Storage emulator.
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-const VERSION: &str = "2021-06-08";
+pub const VERSION: &str = "2021-06-08";
 const DIGITS: usize = 10;
 
 #[derive(Clone)]
@@ -116,9 +116,18 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
     }
 }
 
+/// Asks a queue service whether it is there.
+pub fn list_queues() -> Request {
+    request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
+}
+
+pub fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
 /// An account SAS for everything the benchmark does, valid for as long as anyone will run it.
-fn sas() -> String {
-    let (permissions, services, types, expiry) = ("rwdlac", "b", "sco", "2099-01-01T00:00:00Z");
+pub fn sas() -> String {
+    let (permissions, services, types, expiry) = ("rwdlacup", "bqt", "sco", "2099-01-01T00:00:00Z");
     let text = format!("{ACCOUNT}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{VERSION}\n\n");
     let key = BASE64_STANDARD.decode(KEY).expect("the development key is base64");
     let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());

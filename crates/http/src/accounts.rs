@@ -2,23 +2,27 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::AccountName;
+use lazuli_model::{AccountName, AccountSettings};
+use lazuli_store::{Failure, Store};
 use ring::hmac;
 
-/// Accounts by name.
-#[derive(Debug)]
+/// Accounts by name: those of the configuration, and those that are stored, as far as they were asked for.
+#[derive(Debug, Default)]
 pub struct Accounts {
-    by_name: HashMap<String, Account>,
-    public_access: bool,
+    by_name: RwLock<HashMap<String, Arc<Account>>>,
 }
 
 /// An account's one or two keys. Either may sign, so that keys can be changed without a pause.
 pub struct Account {
     name: AccountName,
     keys: Vec<hmac::Key>,
+    /// Its keys are the configuration's, whatever is stored.
+    configured: bool,
+    settings: Arc<AccountSettings>,
 }
 
 /// An account key that cannot be one.
@@ -42,43 +46,66 @@ impl fmt::Display for BadKey {
 
 impl std::error::Error for BadKey {}
 
-impl Default for Accounts {
-    fn default() -> Self {
-        Self { by_name: HashMap::new(), public_access: true }
-    }
-}
-
 impl Accounts {
-    /// No accounts; public access to containers that ask for it is allowed.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a container's own setting may open it to anyone (Azure's AllowBlobPublicAccess).
-    pub fn allow_public_access(&mut self, allow: bool) {
-        self.public_access = allow;
-    }
-
-    pub fn public_access_allowed(&self) -> bool {
-        self.public_access
-    }
-
-    /// Adds an account, or replaces the keys of one. Keys are Base64.
+    /// Adds an account of the configuration, or replaces the keys of one. Keys are Base64.
     pub fn add(&mut self, name: AccountName, keys: &[&str]) -> Result<(), BadKey> {
         if !(1..=2).contains(&keys.len()) {
             return Err(BadKey::WrongCount);
         }
         let keys = keys.iter().map(|key| prepare(key)).collect::<Result<Vec<_>, _>>()?;
-        self.by_name.insert(name.as_str().to_owned(), Account { name, keys });
+        self.put(Account { name, keys, configured: true, settings: Arc::default() });
         Ok(())
     }
 
-    pub fn get(&self, name: &str) -> Option<&Account> {
-        self.by_name.get(name)
+    pub fn get(&self, name: &str) -> Option<Arc<Account>> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &AccountName> {
-        self.by_name.values().map(|account| &account.name)
+    /// Whether its keys are the configuration's.
+    pub fn configured(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|account| account.configured)
+    }
+
+    pub fn names(&self) -> Vec<AccountName> {
+        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
+        by_name.values().map(|account| account.name.clone()).collect()
+    }
+
+    /// Brings what is known of `name` up to what is stored. To be done before [`Accounts::get`] at each request: accounts and
+    /// their settings are changed while the server runs.
+    pub async fn learn(&self, name: &str, store: &Store) -> Result<(), Failure> {
+        let Ok(parsed) = AccountName::parse(name) else { return Ok(()) };
+        let stored = store.known_account(&parsed).await?;
+        let current = self.get(name);
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.settings, &stored.settings)) {
+            return Ok(());
+        }
+        let kept = stored.account.as_ref().and_then(|account| account.keys.as_ref());
+        match (current, kept) {
+            (Some(current), _) if current.configured => {
+                let keys = current.keys.clone();
+                self.put(Account { name: parsed, keys, configured: true, settings: stored.settings });
+            }
+            (_, Some(kept)) => {
+                // They were made by the server, so they are good; one that is not signs nothing.
+                let keys = [&kept.key1, &kept.key2].into_iter().filter_map(|key| prepare(key).ok()).collect();
+                self.put(Account { name: parsed, keys, configured: false, settings: stored.settings });
+            }
+            (Some(_), None) => {
+                self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn put(&self, account: Account) {
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        by_name.insert(account.name.as_str().to_owned(), Arc::new(account));
     }
 }
 
@@ -95,6 +122,11 @@ impl Account {
         &self.name
     }
 
+    /// As they were when the request came.
+    pub fn settings(&self) -> &Arc<AccountSettings> {
+        &self.settings
+    }
+
     /// Whether one of the keys made `tag` over `message`, compared in constant time.
     pub fn signed(&self, message: &[u8], tag: &[u8]) -> bool {
         self.keys.iter().any(|key| hmac::verify(key, message, tag).is_ok())
@@ -109,6 +141,16 @@ impl Account {
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Account").field("name", &self.name).field("keys", &self.keys.len()).finish()
+    }
+}
+
+#[cfg(test)]
+impl Accounts {
+    /// With these settings for an account that is there.
+    pub fn set(&mut self, name: &str, settings: AccountSettings) {
+        let account = self.get(name).expect("the account");
+        let (name, keys) = (account.name.clone(), account.keys.clone());
+        self.put(Account { name, keys, configured: true, settings: Arc::new(settings) });
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is true: Azure Storage's rules as values and pure functions. No clock, no randomness, no I/O, no async.
 
 pub mod access;
+pub mod account;
 pub mod blob;
 pub mod conditions;
 pub mod container;
@@ -16,6 +17,7 @@ pub mod tags;
 pub mod time;
 pub mod version;
 
+pub use account::AccountSettings;
 pub use conditions::Conditions;
 pub use etag::ETag;
 pub use lease::{Lease, LeaseId};

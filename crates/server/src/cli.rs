@@ -18,12 +18,50 @@ pub struct Cli {
     pub flags: Flags,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Serve (what happens without a command, too)
     Serve,
     /// Print the operations this build serves, and those it knows but does not serve yet
     Operations,
+    /// Accounts, their keys and settings, of the server that uses --location (running or not)
+    #[command(subcommand)]
+    Account(AccountCommand),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum AccountCommand {
+    /// Name the accounts that are stored
+    List,
+    /// Show an account's settings
+    Show {
+        name: String,
+        /// And its keys
+        #[arg(long)]
+        keys: bool,
+    },
+    /// Change settings, as in: lazuli account set devstoreaccount1 versioning=on blob-soft-delete=7
+    Set {
+        name: String,
+        #[arg(value_name = "SETTING=VALUE", required = true)]
+        changes: Vec<String>,
+    },
+    /// Make an account with two new keys, and print them
+    Create {
+        name: String,
+        #[arg(value_name = "SETTING=VALUE")]
+        changes: Vec<String>,
+    },
+    /// Delete an account that is empty
+    Delete { name: String },
+    /// Replace one of an account's two keys; the other keeps working
+    RotateKey { name: String, key: KeyName },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyName {
+    Key1,
+    Key2,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -75,6 +113,14 @@ pub struct Flags {
     /// An account as NAME:KEY[:KEY2], keys in base64; repeatable. Replaces the development account
     #[arg(long = "account", value_name = "NAME:KEY[:KEY2]", global = true)]
     pub accounts: Vec<String>,
+
+    /// Serve only accounts that were given with --account or made with `lazuli account create`
+    #[arg(long, global = true)]
+    pub no_development_account: bool,
+
+    /// A setting of an account, made at the start as by `lazuli account set`: devstoreaccount1:versioning=on; repeatable
+    #[arg(long = "setting", value_name = "NAME:SETTING=VALUE", global = true)]
+    pub settings: Vec<String>,
 
     /// A JSON file whose members are these flags: {"blob-port": 10000, "account": ["name:key"]}
     #[arg(long, value_name = "FILE", global = true)]
@@ -209,6 +255,12 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
         .map_err(|error| format!("the configuration file {} is not a JSON object: {error}", file.display()))?;
     let mut arguments = Vec::new();
     for (name, value) in members {
+        if name == "settings" {
+            arguments.extend(settings_arguments(value).ok_or_else(|| {
+                format!("{}: \"settings\" is {{\"ACCOUNT\": {{\"SETTING\": value}}}}", file.display())
+            })?);
+            continue;
+        }
         let values = match value {
             serde_json::Value::Array(values) => values,
             one => vec![one],
@@ -229,6 +281,27 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
         }
     }
     Ok(arguments)
+}
+
+/// `{"devstoreaccount1": {"versioning": true}}` as flags.
+fn settings_arguments(accounts: serde_json::Value) -> Option<Vec<String>> {
+    let mut arguments = Vec::new();
+    for (account, settings) in accounts.as_object()? {
+        for (name, value) in settings.as_object()? {
+            let value = match value {
+                serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Bool(value) => value.to_string(),
+                serde_json::Value::Number(number) => number.to_string(),
+                serde_json::Value::Null => continue,
+                serde_json::Value::Array(items) => {
+                    items.iter().map(|item| item.as_str()).collect::<Option<Vec<_>>>()?.join(",")
+                }
+                serde_json::Value::Object(_) => return None,
+            };
+            arguments.push(format!("--setting={account}:{name}={value}"));
+        }
+    }
+    Some(arguments)
 }
 
 /// `LAZULI_BLOB_PORT=1` as `--blob-port=1`, for every flag; and the accounts, under our name or Azurite's.

@@ -29,6 +29,15 @@ fn fresh() -> impl Iterator<Item = u128> {
     (0..IDS_AT_ONCE).map(move |at| u128::from_ne_bytes(bytes[at * 16..][..16].try_into().expect("sixteen bytes")))
 }
 
+/// A secret of 64 bytes in Base64, as account keys are.
+#[expect(clippy::disallowed_methods, reason = "the one place where secrets are made")]
+pub fn key() -> String {
+    use base64::Engine;
+    let mut bytes = [0; 64];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -1,6 +1,8 @@
 //! How it is run: the command line, listeners, logs and metrics around `lazuli_http`. Only this crate reads
 //! configuration, makes random ids and waits.
 
+mod account;
+mod admin;
 mod background;
 mod banner;
 mod cli;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
             print!("{}", operations::table());
             Ok(())
         }
+        Some(cli::Command::Account(command)) => account::run(&cli.flags, &command).map(|text| print!("{text}")),
         Some(cli::Command::Serve) | None => serve::run(&cli.flags),
     };
     match outcome {

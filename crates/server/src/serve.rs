@@ -10,13 +10,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
+use crate::admin::Admin;
 use crate::banner::Listening;
 use crate::cli::Flags;
 use crate::console::Console;
 use crate::data::Data;
 use crate::listen::{self, Shared, bind};
-use crate::settings::Settings;
-use crate::{background, banner, ids, telemetry};
+use crate::settings::{Place, Settings};
+use crate::{account, background, banner, ids, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -46,6 +47,15 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let data = Arc::new(Data::open(&settings.place)?);
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     telemetry::start(flags)?;
+    for (name, changes) in &settings.account_settings {
+        let ask = account::Ask::Set { name: name.as_str().into(), changes: changes.clone() };
+        account::carry_out(&ask, &data.store, |name| settings.accounts.configured(name)).await?;
+    }
+    let directory = match &settings.place {
+        Place::Directory(directory) => Some(directory.as_path()),
+        Place::Memory => None,
+    };
+    let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
         let (blob, queue, file) = (address(&blob)?, address(&queue)?, address(&file)?);
         announce(&banner::text(&settings, Listening { blob, queue, file, console: address(&console_at)? }));
@@ -55,7 +65,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let (alive, mut all_ended) = mpsc::channel(1);
     let slots = Arc::new(Semaphore::new(slots));
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
-    let console = Console::new(edge.clone(), data.clone(), slots.clone());
+    let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };

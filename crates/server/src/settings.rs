@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use lazuli_http::{Accounts, Options};
 use lazuli_model::AccountName;
+use lazuli_store::Changes;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cli::Flags;
-use crate::tls;
+use crate::{account, tls};
 
 /// The account that every Azure tool knows, with its public key: `UseDevelopmentStorage=true`.
 pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
@@ -30,6 +31,8 @@ pub struct Settings {
     pub accounts: Accounts,
     /// For the banner: in order, and whether the key is the public one.
     pub account_names: Vec<(AccountName, bool)>,
+    /// To be made at the start, as `lazuli account set` would.
+    pub account_settings: Vec<(AccountName, Changes)>,
     pub options: Options,
     pub blob: SocketAddr,
     pub queue: SocketAddr,
@@ -47,7 +50,7 @@ impl Settings {
             (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
             (None, _) | (_, None) => None,
         };
-        let (accounts, account_names) = accounts(&flags.accounts)?;
+        let (accounts, account_names) = accounts(&flags.accounts, !flags.no_development_account)?;
         Ok(Self {
             place: if flags.in_memory {
                 Place::Memory
@@ -56,6 +59,7 @@ impl Settings {
             },
             accounts,
             account_names,
+            account_settings: account_settings(&flags.settings)?,
             options: Options { loose: flags.loose, ..Options::default() },
             blob: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.blob_port),
             queue: SocketAddr::new(flags.azurite.queue_host.unwrap_or(flags.host), flags.queue_port),
@@ -86,14 +90,14 @@ fn beside_azurite(location: PathBuf) -> PathBuf {
 }
 
 /// `NAME:KEY[:KEY2]`, several with `;` between. The last word on a name counts. None: the development account.
-fn accounts(given: &[String]) -> Result<(Accounts, Vec<(AccountName, bool)>), String> {
+fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(AccountName, bool)>), String> {
     let mut keys_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for account in given.iter().flat_map(|list| list.split(';')).map(str::trim).filter(|one| !one.is_empty()) {
         let (name, keys) =
             account.split_once(':').ok_or("an account is written NAME:KEY or NAME:KEY1:KEY2, with keys in base64")?;
         keys_of.insert(name, keys.split(':').collect());
     }
-    if keys_of.is_empty() {
+    if keys_of.is_empty() && development {
         keys_of.insert(DEVELOPMENT_ACCOUNT, vec![DEVELOPMENT_KEY]);
     }
     let mut accounts = Accounts::new();
@@ -110,13 +114,26 @@ fn accounts(given: &[String]) -> Result<(Accounts, Vec<(AccountName, bool)>), St
     Ok((accounts, names))
 }
 
+/// `NAME:SETTING=VALUE`. The values are judged when they are made.
+fn account_settings(given: &[String]) -> Result<Vec<(AccountName, Changes)>, String> {
+    let mut of: BTreeMap<AccountName, Changes> = BTreeMap::new();
+    for text in given {
+        let (name, setting) = text.split_once(':').ok_or_else(|| {
+            format!("--setting {text}: write NAME:SETTING=VALUE, as in devstoreaccount1:versioning=on")
+        })?;
+        let name = AccountName::parse(name).map_err(|_| format!("--setting {text}: {name:?} is no account name"))?;
+        of.entry(name).or_default().extend(account::pairs(&[setting.to_string()])?);
+    }
+    Ok(of.into_iter().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn names(given: &[&str]) -> Result<Vec<String>, String> {
         let given: Vec<String> = given.iter().map(|text| text.to_string()).collect();
-        accounts(&given).map(|(_, names)| names.iter().map(|(name, _)| name.as_str().to_string()).collect())
+        accounts(&given, true).map(|(_, names)| names.iter().map(|(name, _)| name.as_str().to_string()).collect())
     }
 
     #[test]

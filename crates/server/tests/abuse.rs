@@ -3,29 +3,27 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::PathBuf;
 
 use lazuli_testkit::chance::{Chance, number, seed};
 use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer};
-use lazuli_testkit::process::Server;
+use lazuli_testkit::process::{Directory, Server};
 
 /// No abuse here may make the server hold more than this.
 const RESIDENT_MAX_KIB: u64 = 300 << 10;
 
 struct Fixture {
     server: Server,
-    directory: PathBuf,
+    _directory: Directory,
 }
 
 impl Fixture {
     fn new(name: &str) -> Self {
-        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&directory);
-        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory, &[]).expect("the server starts");
+        let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), name);
+        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("the server starts");
         let answer =
             Client::new(server.address).send("PUT", "abuse", "restype=container", &[], &[]).expect("it answers");
         assert_eq!(answer.status, 201, "{}", answer.code());
-        Self { server, directory }
+        Self { server, _directory: directory }
     }
 
     fn address(&self) -> SocketAddr {
@@ -43,12 +41,6 @@ impl Fixture {
         assert_eq!((got.status, got.body.as_slice()), (200, &b"still here"[..]));
         let resident = self.server.resident_kib();
         assert!(resident < RESIDENT_MAX_KIB, "{resident} KiB resident");
-    }
-}
-
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 

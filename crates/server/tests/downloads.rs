@@ -2,11 +2,10 @@
 //! deleted under the reader.
 
 use std::io::{BufReader, Read, Write};
-use std::path::PathBuf;
 
 use lazuli_testkit::chance::{Chance, seed};
 use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer};
-use lazuli_testkit::process::Server;
+use lazuli_testkit::process::{Directory, Server};
 
 const LENGTH: usize = 9 << 20;
 
@@ -18,29 +17,22 @@ fn content(seed: u64) -> Vec<u8> {
 
 struct Fixture {
     server: Server,
-    directory: PathBuf,
+    _directory: Directory,
 }
 
 impl Fixture {
     fn new(name: &str) -> Self {
-        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&directory);
-        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory, &[]).expect("the server starts");
+        let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), name);
+        let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("the server starts");
         let made = Client::new(server.address).send("PUT", "down", "restype=container", &[], &[]).expect("it answers");
         assert_eq!(made.status, 201, "{}", made.code());
-        Self { server, directory }
+        Self { server, _directory: directory }
     }
 
     fn put(&self, name: &str, content: &[u8]) {
         let headers = [("x-ms-blob-type", "BlockBlob")];
         let put = Client::new(self.server.address).send("PUT", &format!("down/{name}"), "", &headers, content);
         assert_eq!(put.expect("it answers").status, 201);
-    }
-}
-
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 

@@ -4,14 +4,13 @@
 //! one whose answer it was waiting for when the server died. `LAZULI_KILLS` sets how often, `LAZULI_SEED` where to begin.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use lazuli_testkit::chance::{Chance, number, seed};
 use lazuli_testkit::client::{Answer, Client};
-use lazuli_testkit::process::Server;
+use lazuli_testkit::process::{Directory, Server};
 
 const WORKERS: usize = 8;
 const BLOBS: usize = 4;
@@ -164,7 +163,7 @@ fn acknowledged_writes_survive_kill_9() {
     let seed = seed(1);
     let kills = number("LAZULI_KILLS", 25);
     println!("LAZULI_SEED={seed} LAZULI_KILLS={kills}");
-    let directory = Directory::new("kill");
+    let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), "kill");
     let mut chance = Chance::new(seed);
     let mut workers: Vec<Worker> = (0..WORKERS).map(|id| Worker::new(id, chance.draw())).collect();
     for round in 0..kills {
@@ -200,22 +199,4 @@ fn acknowledged_writes_survive_kill_9() {
 #[expect(clippy::disallowed_methods, reason = "a kill has to come at some moment")]
 fn pause(chance: &mut Chance) {
     thread::sleep(Duration::from_millis(50 + chance.below(400) as u64));
-}
-
-/// A directory of the test's own, beside the other build products so that it is on a real disk.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a directory for the test");
-        Self(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -7,7 +7,8 @@ use lazuli_engine::Txn;
 use lazuli_model::blob::ContentRef;
 
 use crate::keys::BlobKeys;
-use crate::records::{Claim, Count, Dead, Garbage, Kept, Run, encode};
+use crate::records::{Claim, Count, Dead, Epochs, Garbage, Kept, Run, encode};
+use crate::sparse::Forgetting;
 use crate::transact::{Decided, get};
 use crate::upload::INLINE_MAX;
 
@@ -50,12 +51,44 @@ pub(crate) fn lower(txn: &mut Txn<'_>, keys: &BlobKeys, run: &Run) -> Decided<bo
     }
 }
 
-/// One more record (a snapshot) shares `content`.
-pub(crate) fn share(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<()> {
+/// One more record (a snapshot) shares `content`. Gives what the record that goes on being written to has from now on: the
+/// same, but at the next epoch if it is sparse. Whoever calls this writes that record too, if it differs.
+#[must_use = "a sparse content goes on at another epoch"]
+pub(crate) fn share(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<ContentRef> {
+    if content.is_sparse() {
+        return share_sparse(txn, keys, content);
+    }
     if content.id != 0 {
         let count = get::<Count>(txn, &keys.shared(content.id))?.map_or(1, |count| count.0);
         txn.put(keys.shared(content.id), encode(&Count(count + 1)));
     }
+    Ok(content.clone())
+}
+
+fn share_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<ContentRef> {
+    let key = keys.shared(content.id);
+    let mut epochs = get::<Epochs>(txn, &key)?.map_or_else(|| vec![content.epoch], |epochs| epochs.0);
+    let next = epochs.last().map_or(content.epoch, |last| *last.max(&content.epoch)) + 1;
+    epochs.push(next);
+    txn.put(key, encode(&Epochs(epochs)));
+    Ok(ContentRef { epoch: next, ..content.clone() })
+}
+
+/// One record less sees a sparse content. What only it saw is garbage; the last one leaves all of it.
+fn release_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef, trash: &mut Trash) -> Decided<()> {
+    let key = keys.shared(content.id);
+    let Some(Epochs(mut epochs)) = get(txn, &key)? else {
+        trash.0.push(Garbage::Sparse(Forgetting::all(content.id)));
+        return Ok(());
+    };
+    let until = epochs.last().copied().unwrap_or(content.epoch);
+    epochs.retain(|epoch| *epoch != content.epoch);
+    if epochs.len() > 1 {
+        txn.put(key, encode(&Epochs(epochs.clone())));
+    } else {
+        txn.delete(key);
+    }
+    trash.0.push(Garbage::Sparse(Forgetting { content: content.id, until, visible: epochs, from: 0 }));
     Ok(())
 }
 
@@ -72,6 +105,9 @@ pub(crate) fn release(
     kept: Kept,
     trash: &mut Trash,
 ) -> Decided<()> {
+    if content.is_sparse() {
+        return release_sparse(txn, keys, content, trash);
+    }
     if content.id == 0 {
         return Ok(());
     }

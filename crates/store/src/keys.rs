@@ -12,6 +12,7 @@ use crate::{ContainerAt, QueueAt};
 pub const ROOT: Space = Space(0);
 
 // Columns of the root.
+pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
@@ -20,12 +21,15 @@ pub const DEAD_SPACES: Column = Column(b'x');
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
 pub const SNAPSHOTS: Column = Column(b's');
+pub const VERSIONS: Column = Column(b'n');
 pub const PENDING: Column = Column(b'm');
 pub const BLOCKS: Column = Column(b'u');
 pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const WINDOWS: Column = Column(b'w');
+pub const SMALLS: Column = Column(b'y');
 
 // Columns of a queue's space. None of their letters is one of a container's, so that a key shows whose it is.
 pub const HEADS: Column = Column(b'h');
@@ -68,8 +72,22 @@ pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
         Of::Queue => b"q",
         Of::File => b"f",
     };
-    let row: Bytes = [account.as_str().as_bytes(), NUL, letter].concat().into();
-    (Partition::new(ROOT, row.clone()), Key::new(ROOT, PROPERTIES, &[&row]))
+    let key = Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL, letter]);
+    (account_partition(account), key)
+}
+
+/// The prefix of the properties of all services of an account.
+pub fn all_properties(account: &AccountName) -> Key {
+    Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL])
+}
+
+/// An account's settings and the properties of its services change together. Without a NUL, no other partition has its name.
+pub fn account_partition(account: &AccountName) -> Partition {
+    Partition::new(ROOT, Bytes::copy_from_slice(account.as_str().as_bytes()))
+}
+
+pub fn account(account: &AccountName) -> Key {
+    Key::new(ROOT, ACCOUNTS, &[account.as_str().as_bytes()])
 }
 
 pub fn dead_space(space: Space) -> Key {
@@ -146,6 +164,10 @@ impl BlobKeys {
         self.numbered(SNAPSHOTS, time.ticks())
     }
 
+    pub fn version(&self, id: Timestamp) -> Key {
+        self.numbered(VERSIONS, id.ticks())
+    }
+
     pub fn blocks(&self, epoch: u64) -> Key {
         self.numbered(BLOCKS, epoch)
     }
@@ -172,6 +194,36 @@ impl BlobKeys {
 
     pub fn claim(&self, piece: &Piece) -> Key {
         Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
+    }
+
+    /// All windows of a sparse content, whatever their epoch.
+    pub fn windows(&self, content: u64) -> Key {
+        self.numbered(WINDOWS, content)
+    }
+
+    /// Windows from `number` on.
+    pub fn windows_from(&self, content: u64, number: u64) -> Key {
+        Key::new(self.space, WINDOWS, &[&self.name, NUL, &content.to_be_bytes(), &number.to_be_bytes()])
+    }
+
+    /// The newest epoch comes first, so that one seek finds the newest row that is not newer than an epoch.
+    pub fn window(&self, content: u64, number: u64, epoch: u64) -> Key {
+        let (content, number, epoch) = (content.to_be_bytes(), number.to_be_bytes(), (!epoch).to_be_bytes());
+        Key::new(self.space, WINDOWS, &[&self.name, NUL, &content, &number, &epoch])
+    }
+
+    /// The number and the epoch of a window's row.
+    pub fn read_window(key: &Key) -> Option<(u64, u64)> {
+        let row = key.row();
+        let (rest, epoch) = row.split_last_chunk()?;
+        let (_, number) = rest.split_last_chunk()?;
+        Some((u64::from_be_bytes(*number), !u64::from_be_bytes(*epoch)))
+    }
+
+    /// Small bytes of a sparse content.
+    pub fn small(&self, content: u64, stamp: u64, part: u32) -> Key {
+        let (content, stamp, part) = (content.to_be_bytes(), stamp.to_be_bytes(), part.to_be_bytes());
+        Key::new(self.space, SMALLS, &[&self.name, NUL, &content, &stamp, &part])
     }
 
     fn numbered(&self, column: Column, number: u64) -> Key {
@@ -244,8 +296,11 @@ mod tests {
         let keys = BlobKeys::new(7, "dir/blob");
         let piece = Piece { extent: 3, offset: 9, length: 1, seal: 0 };
         assert_eq!(read_claim(&keys.claim(&piece)), Some((3, 9, keys.name.clone())));
-        for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5)] {
+        for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5), keys.small(1, 2, 3)]
+        {
             assert_eq!(name_of(&key), keys.name);
         }
+        assert_eq!(BlobKeys::read_window(&keys.window(3, 4, 5)), Some((4, 5)));
+        assert!(keys.window(3, 4, 6) < keys.window(3, 4, 5) && keys.window(3, 4, 0) < keys.window(3, 5, u64::MAX));
     }
 }

@@ -7,6 +7,7 @@
 pub mod listing;
 pub mod upload;
 
+mod account;
 mod blob;
 mod claims;
 mod container;
@@ -18,9 +19,12 @@ mod queue;
 mod readers;
 mod records;
 mod service;
+#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
+mod sparse;
 mod sweep;
 mod transact;
 
+pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
 pub use file::{
     ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage, ListEntries, ListHandles,
@@ -28,6 +32,7 @@ pub use file::{
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use sparse::{Difference, Range};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -85,13 +90,14 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    accounts: Arc<account::Cache>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()) }
+        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()), accounts: Arc::default() }
     }
 
     /// The engine's clock; the only one there is.

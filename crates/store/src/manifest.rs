@@ -60,6 +60,7 @@ impl Manifest {
             length: self.length,
             starts: self.chunks.iter().map(|(start, _)| *start).collect(),
             blocks: self.blocks,
+            epoch: 0,
         }
     }
 

@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
+use lazuli_model::account::Account;
 use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
@@ -14,6 +15,8 @@ use lazuli_model::service::ServiceProperties;
 use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::sparse::Forgetting;
 
 /// A value with a version, and the encoding it had before.
 pub trait Record: Sized {
@@ -67,6 +70,7 @@ macro_rules! first_version {
 }
 
 first_version!(
+    Account,
     Blob,
     Container,
     ServiceProperties,
@@ -81,6 +85,8 @@ first_version!(
     Head,
     Stored
 );
+
+first_version!(crate::sparse::Window, Epochs);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -240,6 +246,10 @@ pub struct Pending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count(pub u32);
 
+/// The epochs at which records share a sparse content, ascending. The last is the one that is written to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epochs(pub Vec<u64>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub length: u64,
@@ -261,6 +271,8 @@ pub enum Garbage {
         epoch: u64,
         kept: Kept,
     },
+    /// Rows of a sparse content that nobody sees any more.
+    Sparse(Forgetting),
     /// No claim is left on these.
     Pieces(Vec<Run>),
 }

@@ -59,7 +59,7 @@ fn same<T: std::fmt::Debug>(what: &str, got: Result<T, Failure>, want: Result<()
 
 /// The content of the reference's records is beside them.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 impl Run {
@@ -213,7 +213,12 @@ impl Run {
             (None, 1) => Some(DeleteSnapshots::Only),
             (_, _) => None,
         };
-        let delete = DeleteBlob { snapshot, snapshots, conditions: self.conditions(name), lease: self.lease() };
+        let delete = DeleteBlob {
+            which: Which::snapshot(snapshot),
+            snapshots,
+            conditions: self.conditions(name),
+            lease: self.lease(),
+        };
         let has_snapshots = self.reference.snapshots.keys().any(|(of, _)| of == name);
         let found = self.find(name, snapshot).map(|kept| &kept.blob);
         let want = delete.decide(found, has_snapshots, self.world.store.now());
@@ -221,6 +226,7 @@ impl Run {
         same("delete", got, want.clone().map(drop));
         let Ok(deletion) = want else { return };
         match deletion {
+            Deletion::Version => unreachable!("no versions are named here"),
             Deletion::Snapshot => drop(self.reference.snapshots.remove(&(name.to_owned(), snapshot.unwrap()))),
             Deletion::Base | Deletion::BaseAndSnapshots | Deletion::SnapshotsOnly => {
                 self.reference.snapshots.retain(|(of, _), _| of != name);
@@ -295,7 +301,7 @@ impl Run {
 
     async fn read(&mut self, name: &str) {
         let snapshot = if self.random.chance(50) { self.snapshot_of(name) } else { None };
-        let read = ReadBlob { snapshot, lease: self.lease(), ..ReadBlob::default() };
+        let read = ReadBlob { which: Which::snapshot(snapshot), lease: self.lease(), ..ReadBlob::default() };
         let found = self.find(name, snapshot).cloned();
         let want = read.decide_content(found.as_ref().map(|kept| &kept.blob), self.world.store.now()).map(drop);
         let got = self.world.store.open_blob(&blob(name), read.clone()).await.map(|reader| reader.blob);

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 
 use lazuli_model::blob::{
     Blob, ContentHeaders, ContentRef, DeleteBlob, DeleteSnapshots, LeaseBlob, Pending, PutBlob, PutBlock, PutBlockList,
-    ReadBlob, Search, SetBlobMetadata, SnapshotBlob,
+    ReadBlob, Search, SetBlobMetadata, SnapshotBlob, Which,
 };
 use lazuli_model::conditions::Match;
 use lazuli_model::lease::{Action, Length};
@@ -210,7 +210,7 @@ fn shown(version: &Version) -> Answer {
 
 /// The specification keeps content beside the record.
 fn no_content() -> ContentRef {
-    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 }
+    ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0, epoch: 0 }
 }
 
 pub fn block_id(block: u8) -> BlockId {
@@ -250,11 +250,11 @@ pub fn set_metadata(value: u64, guard: &Guard) -> SetBlobMetadata {
 }
 
 pub fn read_blob(snapshot: Option<Timestamp>, guard: &Guard) -> ReadBlob {
-    ReadBlob { snapshot, conditions: guard.conditions.clone(), lease: guard.lease }
+    ReadBlob { which: Which::snapshot(snapshot), conditions: guard.conditions.clone(), lease: guard.lease }
 }
 
 pub fn delete_blob(snapshots: Option<DeleteSnapshots>, guard: &Guard) -> DeleteBlob {
-    DeleteBlob { snapshot: None, snapshots, conditions: guard.conditions.clone(), lease: guard.lease }
+    DeleteBlob { which: Which::Current, snapshots, conditions: guard.conditions.clone(), lease: guard.lease }
 }
 
 pub fn snapshot_blob(guard: &Guard) -> SnapshotBlob {

@@ -6,3 +6,4 @@ pub mod client;
 pub mod linear;
 pub mod power;
 pub mod process;
+pub mod queue_history;

@@ -3,12 +3,33 @@
 use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 pub struct Server {
     child: Child,
+    /// Of the blob service.
     pub address: SocketAddr,
+    connection_string: String,
+}
+
+/// A directory of a test's own, gone with it.
+pub struct Directory(pub PathBuf);
+
+impl Directory {
+    /// Inside `base`, which is best beside the other build products: that is a real disk.
+    pub fn new(base: &str, name: &str) -> Self {
+        let path = PathBuf::from(base).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Server {
@@ -32,13 +53,19 @@ impl Server {
             .args(more);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         let mut lines = BufReader::new(child.stdout.take().expect("stdout was piped"));
-        let address = announced(&mut lines).inspect_err(|_| {
+        let announced = announced(&mut lines).and_then(|line| Ok((endpoint(&line, "Blob")?, line)));
+        let (address, connection_string) = announced.inspect_err(|_| {
             let _ = child.kill();
             let _ = child.wait();
         })?;
         // Keep reading, so that the server never waits for a full pipe.
         std::thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
-        Ok(Self { child, address })
+        Ok(Self { child, address, connection_string })
+    }
+
+    /// Where a service listens, by its name in a connection string: `Blob`, `Queue`…
+    pub fn endpoint(&self, service: &str) -> SocketAddr {
+        endpoint(&self.connection_string, service).expect("every service that listens is announced")
     }
 
     pub fn pid(&self) -> u32 {
@@ -75,15 +102,20 @@ impl Drop for Server {
     }
 }
 
-/// The banner carries a connection string; its blob endpoint is where the tests go.
-fn announced(lines: &mut impl BufRead) -> io::Result<SocketAddr> {
+/// The connection string that the banner shows.
+fn announced(lines: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     while lines.read_line(&mut line)? != 0 {
-        if let Some((_, rest)) = line.split_once("BlobEndpoint=http://") {
-            let address = rest.split('/').next().unwrap_or_default();
-            return address.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, line.clone()));
+        if line.contains("BlobEndpoint=http://") {
+            return Ok(line);
         }
         line.clear();
     }
     Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server ended before it said where it listens"))
+}
+
+fn endpoint(connection_string: &str, service: &str) -> io::Result<SocketAddr> {
+    let rest = connection_string.split_once(&format!("{service}Endpoint=http://")).map(|(_, rest)| rest);
+    let address = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    address.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, connection_string.to_owned()))
 }

@@ -78,7 +78,8 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     if authorization.is_none() && signature.is_none() {
         let readable = matches!(head.target, Target::Container(_) | Target::Blob { .. });
         let read = head.method == http::Method::GET || head.method == http::Method::HEAD;
-        if readable && read && !accounts.public_access_allowed() {
+        let closed = accounts.get(&head.account).is_some_and(|account| !account.settings().public_access);
+        if readable && read && closed {
             return Err(Refusal::PublicAccessNotPermitted);
         }
         return Ok(Identity::Anonymous);
@@ -86,11 +87,11 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     let account =
         accounts.get(&head.account).ok_or_else(|| failed(format!("Account '{}' is not served here.", head.account)))?;
     match (authorization, signature) {
-        (Some(authorization), _) => shared_key::verify(head, account, authorization).map(|()| Identity::Owner),
+        (Some(authorization), _) => shared_key::verify(head, &account, authorization).map(|()| Identity::Owner),
         (None, Some(signature)) if is_account_sas(head) => {
-            sas::verify(head, account, signature).map(Identity::AccountSas)
+            sas::verify(head, &account, signature).map(Identity::AccountSas)
         }
-        (None, Some(signature)) => service_sas::verify(head, account, signature).map(Identity::ServiceSas),
+        (None, Some(signature)) => service_sas::verify(head, &account, signature).map(Identity::ServiceSas),
         (None, None) => Ok(Identity::Anonymous),
     }
 }

@@ -35,15 +35,10 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
         "only" => Some(DeleteSnapshots::Only),
         _ => None,
     })?;
-    let snapshot = headers::snapshot(head)?;
+    let which = headers::which(head)?;
     if let (Some(_), Some(value)) = (snapshots, head.query.get("snapshot")) {
         let reason = "x-ms-delete-snapshots does not go with a snapshot.".into();
         return Err(Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value: value.to_owned(), reason });
     }
-    Ok(DeleteBlob {
-        snapshot,
-        snapshots,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
-    })
+    Ok(DeleteBlob { which, snapshots, conditions: headers::conditions(head, &SPEC)?, lease: headers::lease_id(head)? })
 }

@@ -42,7 +42,7 @@ struct Get {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
-    let snapshot = get.read.snapshot.is_some();
+    let snapshot = !get.read.which.is_current();
     let mut reader = ask.store.open_blob(&ask.head.blob_at()?, get.read).await?;
     let length = reader.blob.content.length;
     let span = match get.range {
@@ -71,7 +71,7 @@ fn parse(head: &Head) -> Result<Get, Refusal> {
     let range = range::requested(head)?;
     Ok(Get {
         read: ReadBlob {
-            snapshot: headers::snapshot(head)?,
+            which: headers::which(head)?,
             conditions: headers::conditions(head, &SPEC)?,
             lease: headers::lease_id(head)?,
         },

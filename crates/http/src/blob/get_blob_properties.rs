@@ -26,7 +26,7 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = parse(&ask.head, &SPEC)?;
-    let snapshot = read.snapshot.is_some();
+    let snapshot = !read.which.is_current();
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
@@ -36,7 +36,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 pub fn parse(head: &Head, spec: &Spec) -> Result<ReadBlob, Refusal> {
     Ok(ReadBlob {
-        snapshot: headers::snapshot(head)?,
+        which: headers::which(head)?,
         conditions: headers::conditions(head, spec)?,
         lease: headers::lease_id(head)?,
     })

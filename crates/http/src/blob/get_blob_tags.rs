@@ -32,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 fn parse(head: &Head) -> Result<GetBlobTags, Refusal> {
     Ok(GetBlobTags {
-        snapshot: headers::snapshot(head)?,
+        which: headers::which(head)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })

@@ -41,7 +41,7 @@ fn parse(head: &Head) -> Result<GetBlockList, Refusal> {
     })?;
     let (committed, uncommitted) = lists.unwrap_or((true, false));
     Ok(GetBlockList {
-        snapshot: headers::snapshot(head)?,
+        which: headers::which(head)?,
         committed,
         uncommitted,
         conditions: headers::conditions(head, &SPEC)?,

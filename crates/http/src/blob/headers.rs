@@ -1,6 +1,6 @@
 //! The headers that blob operations share: read into values once, written as Azure writes them.
 
-use lazuli_model::blob::{Blob, ContentHeaders, Kind, Tier};
+use lazuli_model::blob::{Blob, ContentHeaders, Kind, Tier, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
@@ -111,11 +111,25 @@ pub fn tier_text(tier: Tier) -> &'static str {
 pub fn kind_text(kind: Kind) -> &'static str {
     match kind {
         Kind::Block => "BlockBlob",
+        Kind::Page { .. } => "PageBlob",
+        Kind::Append { .. } => "AppendBlob",
     }
 }
 
-pub fn snapshot(head: &Head) -> Result<Option<Timestamp>, Refusal> {
-    head.query_opt("snapshot", Timestamp::parse_iso)
+/// The blob itself, or the snapshot or version that the query names. Both at once is refused.
+pub fn which(head: &Head) -> Result<Which, Refusal> {
+    let snapshot = head.query_opt("snapshot", Timestamp::parse_iso)?;
+    let version = head.query_opt("versionid", Timestamp::parse_iso)?;
+    match (snapshot, version) {
+        (None, None) => Ok(Which::Current),
+        (Some(time), None) => Ok(Which::Snapshot(time)),
+        (None, Some(time)) => Ok(Which::Version(time)),
+        (Some(_), Some(time)) => Err(Refusal::InvalidQueryParameterValue {
+            name: "versionid".into(),
+            value: time.to_iso(),
+            reason: "A snapshot and a version cannot both be named.".into(),
+        }),
+    }
 }
 
 /// The `x-ms-blob-*` headers. What is not sent is not kept.

@@ -4,7 +4,7 @@ use crate::blob::{
     Blob, ContentRef, GetBlockList, Kind, PutBlock, PutBlockList, Search, permit_replacement, read::permit_read,
 };
 use crate::lease::{self, On};
-use crate::{BlockId, ETag, Lease, Refusal, Timestamp};
+use crate::{BlockId, Lease, Refusal, Timestamp};
 
 /// Committed blocks of one blob.
 pub const BLOCKS_MAX: usize = 50_000;
@@ -65,17 +65,14 @@ impl PutBlockList {
     pub fn decide(&self, current: Option<&Blob>, content: ContentRef, now: Timestamp) -> Result<Blob, Refusal> {
         let lease = self.permit(current, now)?;
         Ok(Blob {
-            kind: Kind::Block,
-            etag: ETag::of(now),
-            modified: now,
             created: current.map_or(now, |old| old.created),
-            content,
             headers: self.headers.clone(),
             metadata: self.metadata.clone(),
             tags: self.tags.clone(),
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            ..Blob::new(Kind::Block, content, now)
         })
     }
 }
@@ -88,7 +85,7 @@ impl GetBlockList {
         has_uncommitted: bool,
         now: Timestamp,
     ) -> Result<Option<&'a Blob>, Refusal> {
-        if current.is_none() && has_uncommitted && self.snapshot.is_none() {
+        if current.is_none() && has_uncommitted && self.which.is_current() {
             self.conditions.permit_read(None)?;
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use crate::blob::{
     Blob, DeleteBlob, DeleteSnapshots, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags, SnapshotBlob, Tier,
-    existing,
+    Which, existing,
 };
 use crate::lease::{self, On, Outcome};
 use crate::{ETag, Lease, Refusal, Timestamp};
@@ -13,7 +13,9 @@ impl SetBlobProperties {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
         permit_unarchived(blob)?;
-        Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, ..blob.clone() })
+        // What was copied is the client's own by now ("Get Blob").
+        let copy = None;
+        Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, copy, ..blob.clone() })
     }
 }
 
@@ -41,6 +43,8 @@ impl SetBlobTags {
 pub enum Deletion {
     /// The one snapshot that was named.
     Snapshot,
+    /// The one version that was named.
+    Version,
     /// The blob, which has no snapshots.
     Base,
     BaseAndSnapshots,
@@ -50,22 +54,23 @@ pub enum Deletion {
 impl DeleteBlob {
     /// `current` is the snapshot when one was named, and `has_snapshots` is about the base blob.
     pub fn decide(&self, current: Option<&Blob>, has_snapshots: bool, now: Timestamp) -> Result<Deletion, Refusal> {
-        if let (Some(snapshot), Some(_)) = (self.snapshot, self.snapshots) {
+        if let (Which::Snapshot(time) | Which::Version(time), Some(_)) = (self.which, self.snapshots) {
             return Err(Refusal::InvalidQueryParameterValue {
-                name: "snapshot".into(),
-                value: snapshot.to_iso(),
+                name: if matches!(self.which, Which::Version(_)) { "versionid" } else { "snapshot" }.into(),
+                value: time.to_iso(),
                 reason: "x-ms-delete-snapshots must not be sent when one snapshot is deleted.".into(),
             });
         }
         let blob = existing(current, &self.conditions)?;
         // A snapshot has no lease, and the lease of its base does not guard it.
         lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
-        match (self.snapshot, self.snapshots) {
-            (Some(_), _) => Ok(Deletion::Snapshot),
-            (None, Some(DeleteSnapshots::Include)) => Ok(Deletion::BaseAndSnapshots),
-            (None, Some(DeleteSnapshots::Only)) => Ok(Deletion::SnapshotsOnly),
-            (None, None) if has_snapshots => Err(Refusal::SnapshotsPresent),
-            (None, None) => Ok(Deletion::Base),
+        match (self.which, self.snapshots) {
+            (Which::Snapshot(_), _) => Ok(Deletion::Snapshot),
+            (Which::Version(_), _) => Ok(Deletion::Version),
+            (Which::Current, Some(DeleteSnapshots::Include)) => Ok(Deletion::BaseAndSnapshots),
+            (Which::Current, Some(DeleteSnapshots::Only)) => Ok(Deletion::SnapshotsOnly),
+            (Which::Current, None) if has_snapshots => Err(Refusal::SnapshotsPresent),
+            (Which::Current, None) => Ok(Deletion::Base),
         }
     }
 }

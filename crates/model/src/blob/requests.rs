@@ -1,9 +1,9 @@
 //! What each operation asks for, parsed. Their `decide` functions are in `write.rs`, `blocks.rs`, `read.rs` and
 //! `change.rs`.
 
-use crate::blob::{ContentHeaders, Tier};
+use crate::blob::{ContentHeaders, Tier, Which};
 use crate::lease::Action;
-use crate::{BlockId, Conditions, LeaseId, Metadata, Tags, Timestamp};
+use crate::{BlockId, Conditions, LeaseId, Metadata, Tags};
 
 #[derive(Clone, Debug)]
 pub struct PutBlob {
@@ -45,7 +45,7 @@ pub struct PutBlockList {
 
 #[derive(Clone, Debug)]
 pub struct GetBlockList {
-    pub snapshot: Option<Timestamp>,
+    pub which: Which,
     pub committed: bool,
     pub uncommitted: bool,
     pub conditions: Conditions,
@@ -55,7 +55,7 @@ pub struct GetBlockList {
 /// Get Blob, Get Blob Properties, Get Blob Metadata.
 #[derive(Clone, Debug, Default)]
 pub struct ReadBlob {
-    pub snapshot: Option<Timestamp>,
+    pub which: Which,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -82,7 +82,7 @@ pub enum DeleteSnapshots {
 
 #[derive(Clone, Debug)]
 pub struct DeleteBlob {
-    pub snapshot: Option<Timestamp>,
+    pub which: Which,
     pub snapshots: Option<DeleteSnapshots>,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
@@ -105,7 +105,7 @@ pub struct LeaseBlob {
 /// Get Blob Tags.
 #[derive(Clone, Debug)]
 pub struct GetBlobTags {
-    pub snapshot: Option<Timestamp>,
+    pub which: Which,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }

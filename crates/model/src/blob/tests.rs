@@ -14,7 +14,7 @@ fn at(seconds: u64) -> Timestamp {
 }
 
 fn content(id: u64, length: u64) -> ContentRef {
-    ContentRef { id, length, starts: vec![0], blocks: 0 }
+    ContentRef { id, length, starts: vec![0], blocks: 0, epoch: 0 }
 }
 
 fn metadata(name: &str) -> Metadata {
@@ -32,17 +32,14 @@ fn block(text: &str) -> BlockId {
 /// A blob with everything set, made at 0 and changed at 10.
 fn blob(lease: Lease) -> Blob {
     Blob {
-        kind: Kind::Block,
-        etag: ETag::of(at(10)),
-        modified: at(10),
         created: at(0),
-        content: content(1, 5),
         headers: ContentHeaders { cache_control: Some("old".into()), md5: Some(vec![1; 16]), ..Default::default() },
         metadata: metadata("old"),
         tags: tags("old=1"),
         tier: Some(Tier::Cool),
         tier_changed: Some(at(0)),
         lease,
+        ..Blob::new(Kind::Block, content(1, 5), at(10))
     }
 }
 
@@ -235,30 +232,30 @@ fn reading() {
     for (held, lease, conditions, refusal) in table {
         let current = held.map(blob);
         let case = format!("{held:?} {lease:?} {conditions:?}");
-        let read = ReadBlob { snapshot: None, conditions: conditions.clone(), lease };
+        let read = ReadBlob { which: Which::Current, conditions: conditions.clone(), lease };
         assert_eq!(
             read.decide(current.as_ref(), at(20)),
             refusal.clone().map_or(Ok(current.as_ref()), Err).map(Option::unwrap),
             "{case}"
         );
-        let get = GetBlobTags { snapshot: None, conditions: conditions.clone(), lease };
+        let get = GetBlobTags { which: Which::Current, conditions: conditions.clone(), lease };
         assert_eq!(get.decide(current.as_ref(), at(20)).err(), refusal, "{case}");
-        let list = GetBlockList { snapshot: None, committed: true, uncommitted: true, conditions, lease };
+        let list = GetBlockList { which: Which::Current, committed: true, uncommitted: true, conditions, lease };
         assert_eq!(list.decide(current.as_ref(), false, at(20)).err(), refusal, "{case}");
     }
 }
 
 #[test]
 fn uncommitted_blocks_are_enough_for_a_block_list() {
-    let list = |snapshot| GetBlockList {
-        snapshot,
+    let list = |which| GetBlockList {
+        which,
         committed: true,
         uncommitted: true,
         conditions: Conditions::default(),
         lease: None,
     };
-    assert_eq!(list(None).decide(None, true, at(20)), Ok(None));
-    assert_eq!(list(Some(at(5))).decide(None, true, at(20)), Err(Refusal::BlobNotFound));
+    assert_eq!(list(Which::Current).decide(None, true, at(20)), Ok(None));
+    assert_eq!(list(Which::Snapshot(at(5))).decide(None, true, at(20)), Err(Refusal::BlobNotFound));
 }
 
 #[test]
@@ -286,7 +283,7 @@ fn set_tags(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobTags {
 }
 
 fn delete(conditions: Conditions, lease: Option<LeaseId>) -> DeleteBlob {
-    DeleteBlob { snapshot: None, snapshots: None, conditions, lease }
+    DeleteBlob { which: Which::Current, snapshots: None, conditions, lease }
 }
 
 /// All the changes that need the lease refuse alike.
@@ -367,7 +364,7 @@ fn deleting() {
         let delete = DeleteBlob { snapshots, ..delete(Conditions::default(), None) };
         assert_eq!(delete.decide(Some(&current), has_snapshots, at(20)), expected, "{snapshots:?} {has_snapshots}");
     }
-    let one = DeleteBlob { snapshot: Some(at(5)), ..delete(Conditions::default(), None) };
+    let one = DeleteBlob { which: Which::Snapshot(at(5)), ..delete(Conditions::default(), None) };
     assert_eq!(one.decide(Some(&current), true, at(20)), Ok(Deletion::Snapshot));
     let both = DeleteBlob { snapshots: Some(Include), ..one };
     let refusal = both.decide(Some(&current), true, at(20));

@@ -1,7 +1,7 @@
 //! Put Blob: a whole blob in one piece.
 
 use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, permit_replacement};
-use crate::{ETag, Refusal, Timestamp};
+use crate::{Refusal, Timestamp};
 
 impl PutBlob {
     /// The blob that replaces `current`, or why none may. What the old one had besides its lease and the time of its
@@ -15,17 +15,14 @@ impl PutBlob {
     ) -> Result<Blob, Refusal> {
         let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
         Ok(Blob {
-            kind: Kind::Block,
-            etag: ETag::of(now),
-            modified: now,
             created: current.map_or(now, |old| old.created),
-            content,
             headers: ContentHeaders { md5: self.headers.md5.clone().or(md5.map(Vec::from)), ..self.headers.clone() },
             metadata: self.metadata.clone(),
             tags: self.tags.clone(),
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            ..Blob::new(Kind::Block, content, now)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Get Block List.
 
 use lazuli_model::BlockId;
-use lazuli_model::blob::{Blob, GetBlockList};
+use lazuli_model::blob::{Blob, GetBlockList, Which};
 
 use super::blocks::Found;
 use super::get_blob::stored;
@@ -46,10 +46,10 @@ impl Store {
     ) -> Result<(BlobKeys, Option<Blob>, Option<Pending>), Failure> {
         self.look(|txn| {
             let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-            let blob = stored(txn, &keys, list.snapshot)?;
-            let pending: Option<Pending> = match list.snapshot {
-                None => get(txn, &keys.pending())?,
-                Some(_) => None, // a snapshot has no uncommitted blocks
+            let blob = stored(txn, &keys, list.which)?;
+            let pending: Option<Pending> = match list.which {
+                Which::Current => get(txn, &keys.pending())?,
+                Which::Snapshot(_) | Which::Version(_) => None, // they have no uncommitted blocks
             };
             list.decide(blob.as_ref(), pending.is_some(), now(txn))?;
             Ok((keys, blob, pending))

@@ -2,7 +2,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
-use lazuli_model::blob::{Blob, DeleteBlob, Deletion};
+use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Which};
 
 use super::get_blob::stored;
 use super::put_blob::drop_pending;
@@ -29,22 +29,25 @@ impl Store {
 }
 
 fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, delete: &DeleteBlob, trash: &mut Trash) -> Decided<()> {
-    let blob = stored(txn, keys, delete.snapshot)?;
+    let blob = stored(txn, keys, delete.which)?;
     let has_snapshots = !txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), 1)?.is_empty();
     let deletion = delete.decide(blob.as_ref(), has_snapshots, now(txn))?;
     let blob = blob.ok_or(Refusal::BlobNotFound)?;
-    match (deletion, delete.snapshot) {
-        (Deletion::Snapshot, None) => return Err(Refusal::BlobNotFound.into()),
-        (Deletion::Snapshot, Some(time)) => {
-            txn.delete(keys.snapshot(time));
+    match deletion {
+        Deletion::Snapshot | Deletion::Version => {
+            match delete.which {
+                Which::Current => return Err(Refusal::BlobNotFound.into()),
+                Which::Snapshot(time) => txn.delete(keys.snapshot(time)),
+                Which::Version(time) => txn.delete(keys.version(time)),
+            }
             release(txn, keys, &blob.content, Kept::Nothing, trash)?;
         }
-        (Deletion::Base, _) => delete_base(txn, keys, &blob, trash)?,
-        (Deletion::BaseAndSnapshots, _) => {
+        Deletion::Base => delete_base(txn, keys, &blob, trash)?,
+        Deletion::BaseAndSnapshots => {
             delete_snapshots(txn, keys, trash)?;
             delete_base(txn, keys, &blob, trash)?;
         }
-        (Deletion::SnapshotsOnly, _) => delete_snapshots(txn, keys, trash)?,
+        Deletion::SnapshotsOnly => delete_snapshots(txn, keys, trash)?,
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Get Blob, Get Blob Properties, Get Blob Metadata: the container, the blob and, if it is one chunk, its bytes, in one look.
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, ReadBlob};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::Refusal;
+use lazuli_model::blob::{Blob, ReadBlob, Which};
 
 use super::reader::Held;
 use crate::keys::BlobKeys;
@@ -38,15 +38,16 @@ impl Store {
 
 fn find(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Option<Blob>)> {
     let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-    let found = stored(txn, &keys, read.snapshot)?;
+    let found = stored(txn, &keys, read.which)?;
     Ok((keys, found))
 }
 
-/// The blob, or the snapshot that was named.
-pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, snapshot: Option<Timestamp>) -> Decided<Option<Blob>> {
-    match snapshot {
-        None => get(txn, &keys.base()),
-        Some(time) => get(txn, &keys.snapshot(time)),
+/// The blob, or the snapshot or version that was named.
+pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
+    match which {
+        Which::Current => get(txn, &keys.base()),
+        Which::Snapshot(time) => get(txn, &keys.snapshot(time)),
+        Which::Version(time) => get(txn, &keys.version(time)),
     }
 }
 

@@ -10,6 +10,7 @@ mod put_blob;
 mod put_block;
 mod put_block_list;
 mod reader;
+mod replace;
 mod snapshot_blob;
 mod tags;
 
@@ -21,7 +22,6 @@ use lazuli_model::blob::Blob;
 use lazuli_model::{Refusal, Timestamp};
 
 use crate::keys::BlobKeys;
-use crate::records::encode;
 use crate::transact::{Decided, container_id, get, now};
 use crate::{BlobAt, Failure, Store};
 
@@ -42,7 +42,7 @@ impl Store {
         self.transact(keys.partition(), move |txn| {
             let current = base(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
-            txn.put(keys.base(), encode(&blob));
+            replace::change(txn, &keys, &blob);
             Ok((blob, answer))
         })
         .await

@@ -4,10 +4,11 @@ use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, PutBlob};
 
 use super::base;
-use crate::claims::{Trash, claim_staged, release};
+use super::replace::replace;
+use crate::claims::{Trash, claim_staged};
 use crate::keys::BlobKeys;
 use crate::manifest::Manifest;
-use crate::records::{Garbage, Kept, Pending, encode};
+use crate::records::{Garbage, Kept, Pending};
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Received, Store};
 
@@ -24,11 +25,8 @@ impl Store {
                 let new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
                 manifest.write(txn, &keys, &new.content);
                 claim_staged(txn, &keys, place.runs());
-                txn.put(keys.base(), encode(&new));
                 let mut trash = Trash::default();
-                if let Some(old) = old {
-                    release(txn, &keys, &old.content, Kept::Nothing, &mut trash)?;
-                }
+                replace(txn, &keys, old.as_ref(), &new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
                 Ok((new, trash.write(txn, &keys)))
             })

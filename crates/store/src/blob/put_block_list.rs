@@ -14,10 +14,11 @@ use lazuli_model::{BlockId, Refusal};
 
 use super::base;
 use super::blocks::{Found, all_committed, all_uncommitted};
-use crate::claims::{Trash, is_shared, raise, release};
+use super::replace::replace;
+use crate::claims::{Trash, is_shared, raise};
 use crate::keys::BlobKeys;
 use crate::manifest::Manifest;
-use crate::records::{Entry, Garbage, Kept, Pending, Run, Start, encode};
+use crate::records::{Entry, Garbage, Kept, Pending, Run, Start};
 use crate::transact::{Decided, container_id, get, now};
 use crate::{BlobAt, Failure, Store};
 
@@ -115,18 +116,17 @@ fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList) -> Dec
 fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList, current: Seen, plan: &Plan) -> Decided<(Blob, bool)> {
     let new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
     let mut trash = Trash::default();
-    if let Some(old) = &current.blob {
-        if is_shared(txn, keys, &old.content)? {
-            raise(txn, keys, &plan.reused)?;
-        }
-        release(txn, keys, &old.content, plan.kept_committed.clone(), &mut trash)?;
+    if let Some(old) = &current.blob
+        && is_shared(txn, keys, &old.content)?
+    {
+        raise(txn, keys, &plan.reused)?;
     }
+    replace(txn, keys, current.blob.as_ref(), &new, plan.kept_committed.clone(), &mut trash)?;
     if let Some(pending) = &current.pending {
         txn.delete(keys.pending());
         trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: plan.kept_uncommitted.clone() });
     }
     plan.manifest.write(txn, keys, &new.content);
-    txn.put(keys.base(), encode(&new));
     Ok((new, trash.write(txn, keys)))
 }
 

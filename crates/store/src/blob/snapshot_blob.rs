@@ -4,6 +4,7 @@ use lazuli_model::blob::{Blob, SnapshotBlob};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::base;
+use super::replace::change;
 use crate::claims::share;
 use crate::records::encode;
 use crate::transact::now;
@@ -17,7 +18,11 @@ impl Store {
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
-            share(txn, &keys, &copy.content)?;
+            let content = share(txn, &keys, &copy.content)?;
+            let current = Blob { content, ..current };
+            if current.content.is_sparse() {
+                change(txn, &keys, &current);
+            }
             // Stamps never repeat within a partition, so neither do the times of snapshots.
             txn.put(keys.snapshot(now(txn)), encode(&copy));
             Ok((now(txn), current))

@@ -12,7 +12,7 @@ impl Store {
     pub async fn blob_tags(&self, at: &BlobAt, get: GetBlobTags) -> Result<Tags, Failure> {
         self.look(|txn| {
             let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-            let blob = stored(txn, &keys, get.snapshot)?;
+            let blob = stored(txn, &keys, get.which)?;
             Ok(get.decide(blob.as_ref(), now(txn))?.clone())
         })
         .await

@@ -7,8 +7,8 @@
 
 use bytes::Bytes;
 use lazuli_engine::{Column, Fault, Key, Space, Txn};
-use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
-use lazuli_model::{BlobName, ETag, Lease, Metadata, Refusal, Tags, Timestamp};
+use lazuli_model::blob::{Blob, ContentRef, Kind};
+use lazuli_model::{BlobName, Refusal, Timestamp};
 
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{Pending, decode, decode_container_id};
@@ -230,17 +230,5 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// What stands for a blob of which nothing is committed yet.
 fn shell(touched: Timestamp) -> Blob {
-    Blob {
-        kind: Kind::Block,
-        etag: ETag::of(touched),
-        modified: touched,
-        created: touched,
-        content: ContentRef { id: 0, length: 0, starts: Vec::new(), blocks: 0 },
-        headers: ContentHeaders::default(),
-        metadata: Metadata::default(),
-        tags: Tags::default(),
-        tier: None,
-        tier_changed: None,
-        lease: Lease::Available,
-    }
+    Blob::new(Kind::Block, ContentRef::EMPTY, touched)
 }

@@ -1,16 +1,19 @@
-//! Get and Set Service Properties, of each service.
+//! Get and Set Service Properties, of each service. Days of soft delete are the account's: its record is the one truth, and they
+//! are read from it and written to it here.
 
+use lazuli_engine::Txn;
 use lazuli_model::AccountName;
-use lazuli_model::service::{Of, ServiceProperties, ServicePropertiesChange};
+use lazuli_model::account::Account;
+use lazuli_model::service::{Of, Retention, ServiceProperties, ServicePropertiesChange};
 
+use crate::account::fresh;
 use crate::records::encode;
-use crate::transact::get;
+use crate::transact::{Decided, get};
 use crate::{Failure, Store, keys};
 
 impl Store {
     pub async fn service_properties(&self, account: &AccountName, of: Of) -> Result<ServiceProperties, Failure> {
-        let (_, key) = keys::properties(account, of);
-        Ok(self.look(|txn| get(txn, &key)).await?.unwrap_or_default())
+        self.look(|txn| current(txn, account, of)).await
     }
 
     pub async fn set_service_properties(
@@ -20,11 +23,48 @@ impl Store {
         change: ServicePropertiesChange,
     ) -> Result<(), Failure> {
         let (partition, key) = keys::properties(account, of);
-        self.transact(partition, move |txn| {
-            let current: Option<ServiceProperties> = get(txn, &key)?;
-            txn.put(key.clone(), encode(&change.apply(current.unwrap_or_default())));
-            Ok(())
-        })
-        .await
+        let name = account.clone();
+        let settled = self
+            .transact(partition, move |txn| {
+                let mut properties = change.apply(current(txn, &name, of)?);
+                let retention = std::mem::take(&mut properties.delete_retention);
+                if change.delete_retention.is_some() {
+                    let record = keys::account(&name);
+                    let mut account: Account = get(txn, &record)?.unwrap_or_else(|| fresh(txn));
+                    keep_retention(&mut account, of, retention);
+                    txn.put(record, encode(&account));
+                }
+                txn.put(key.clone(), encode(&properties));
+                Ok(())
+            })
+            .await;
+        self.forget_account(account);
+        settled
+    }
+}
+
+fn current(txn: &mut Txn<'_>, account: &AccountName, of: Of) -> Decided<ServiceProperties> {
+    let (_, key) = keys::properties(account, of);
+    let mut properties: ServiceProperties = get(txn, &key)?.unwrap_or_default();
+    if let Some(account) = get::<Account>(txn, &keys::account(account))? {
+        properties.delete_retention = kept_retention(account, of);
+    }
+    Ok(properties)
+}
+
+fn kept_retention(account: Account, of: Of) -> Retention {
+    match of {
+        Of::Blob => account.settings.blob_soft_delete,
+        Of::Queue => Retention::default(),
+        Of::File => Retention { days: account.settings.share_soft_delete_days, allow_permanent_delete: None },
+    }
+}
+
+fn keep_retention(account: &mut Account, of: Of, retention: Retention) {
+    match of {
+        Of::Blob => account.settings.blob_soft_delete = retention,
+        Of::File => account.settings.share_soft_delete_days = retention.days,
+        // Queues are not kept.
+        Of::Queue => {}
     }
 }

@@ -11,6 +11,7 @@ use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::readers::Line;
 use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
+use crate::sparse::forget_some;
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
 
@@ -37,7 +38,7 @@ impl Store {
         let mut loose = Vec::new();
         for keys in partitions {
             let rows = self.look(|txn| garbage(txn, &keys)).await?;
-            if rows.iter().any(|(_, dead)| dead.0.iter().any(|item| matches!(item, Garbage::Content { .. }))) {
+            if rows.iter().any(|(_, dead)| dead.0.iter().any(has_rows_to_read)) {
                 let line = self.readers.draw_line();
                 if !line.passed() && self.has_long_manifest(&keys, &rows).await? {
                     waiting.insert(keys, line);
@@ -63,9 +64,12 @@ impl Store {
     async fn has_long_manifest(&self, keys: &BlobKeys, rows: &[(Key, Dead)]) -> Result<bool, Failure> {
         self.look(|txn| {
             for item in rows.iter().flat_map(|(_, dead)| &dead.0) {
-                if let Garbage::Content { id, .. } = item
-                    && txn.scan(&keys.chunks(*id), &keys.chunks(*id).after_prefix(), 2)?.len() > 1
-                {
+                let (rows, most) = match item {
+                    Garbage::Content { id, .. } => (keys.chunks(*id), 1),
+                    Garbage::Sparse(forget) => (keys.windows(forget.content), 0),
+                    Garbage::Epoch { .. } | Garbage::Pieces(_) => continue,
+                };
+                if txn.scan(&rows, &rows.after_prefix(), most + 1)?.len() > most {
                     return Ok(true);
                 }
             }
@@ -130,13 +134,21 @@ fn garbage(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Vec<(Key, Dead)>> {
     rows.into_iter().map(|(key, bytes)| Ok((key, decode(&bytes)?))).collect()
 }
 
+/// Whether somebody may still be on the way through the rows of a long content.
+fn has_rows_to_read(item: &Garbage) -> bool {
+    match item {
+        Garbage::Content { .. } | Garbage::Sparse(_) => true,
+        Garbage::Epoch { .. } | Garbage::Pieces(_) => false,
+    }
+}
+
 /// The pieces, when nothing else is left to do about the row.
 fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
     let mut runs = Vec::new();
     for item in &dead.0 {
         match item {
             Garbage::Pieces(pieces) => runs.extend_from_slice(pieces),
-            Garbage::Content { .. } | Garbage::Epoch { .. } => return None,
+            Garbage::Content { .. } | Garbage::Epoch { .. } | Garbage::Sparse(_) => return None,
         }
     }
     Some(runs)
@@ -155,6 +167,14 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
         let done = match &items[at] {
             Garbage::Content { id, kept } => collect_chunk(txn, &keys, *id, kept, &mut loose)?,
             Garbage::Epoch { epoch, kept } => collect_blocks(txn, &keys, *epoch, kept, &mut loose)?,
+            Garbage::Sparse(forget) => match forget_some(txn, &keys, forget, &mut loose)? {
+                Some(rest) => {
+                    items[at] = Garbage::Sparse(rest);
+                    txn.put(row.clone(), encode(&Dead(items.clone())));
+                    false
+                }
+                None => true,
+            },
             Garbage::Pieces(_) => true,
         };
         if done {

@@ -22,13 +22,15 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 13] = [
     keys::BASES,
     keys::SNAPSHOTS,
     keys::PENDING,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
+    keys::WINDOWS,
+    keys::SMALLS,
     keys::GARBAGE,
     keys::CLAIMS,
     keys::MESSAGES,

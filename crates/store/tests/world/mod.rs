@@ -85,13 +85,17 @@ impl World {
     }
 
     pub async fn delete(&self, name: &str, snapshots: Option<DeleteSnapshots>) -> Result<(), Failure> {
-        let delete = DeleteBlob { snapshot: None, snapshots, conditions: Conditions::default(), lease: None };
+        let delete = DeleteBlob { which: Which::Current, snapshots, conditions: Conditions::default(), lease: None };
         self.store.delete_blob(&blob(name), delete).await
     }
 
     pub async fn delete_snapshot(&self, name: &str, time: Timestamp) -> Result<(), Failure> {
-        let delete =
-            DeleteBlob { snapshot: Some(time), snapshots: None, conditions: Conditions::default(), lease: None };
+        let delete = DeleteBlob {
+            which: Which::Snapshot(time),
+            snapshots: None,
+            conditions: Conditions::default(),
+            lease: None,
+        };
         self.store.delete_blob(&blob(name), delete).await
     }
 
@@ -106,7 +110,10 @@ impl World {
         from: u64,
         to: u64,
     ) -> Result<Vec<u8>, Failure> {
-        let mut reader = self.store.open_blob(&blob(name), ReadBlob { snapshot, ..ReadBlob::default() }).await?;
+        let mut reader = self
+            .store
+            .open_blob(&blob(name), ReadBlob { which: Which::snapshot(snapshot), ..ReadBlob::default() })
+            .await?;
         reader.seek(from, to);
         let mut bytes = Vec::new();
         while let Some(part) = reader.next().await? {
@@ -175,7 +182,13 @@ pub fn block_list(blocks: &[(Search, &str)]) -> PutBlockList {
 }
 
 pub fn get_block_list() -> GetBlockList {
-    GetBlockList { snapshot: None, committed: true, uncommitted: true, conditions: Conditions::default(), lease: None }
+    GetBlockList {
+        which: Which::Current,
+        committed: true,
+        uncommitted: true,
+        conditions: Conditions::default(),
+        lease: None,
+    }
 }
 
 /// Bytes that differ from place to place and from seed to seed.

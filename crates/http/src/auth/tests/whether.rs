@@ -157,7 +157,10 @@ fn anonymous_requests() {
         assert_eq!(granted, expected, "{} {public:?} {version}", spec.name);
     }
     let mut closed = accounts();
-    closed.allow_public_access(false);
+    closed.set(
+        ACCOUNT,
+        lazuli_model::AccountSettings { public_access: false, ..lazuli_model::AccountSettings::default() },
+    );
     let ask = |method: &str, path: &str| identify(&head(method, &format!("{PLACE}{path}"), &[]), &closed);
     assert_eq!(ask("GET", "/c/b"), Err(Refusal::PublicAccessNotPermitted));
     assert_eq!(ask("PUT", "/c/b"), Ok(Identity::Anonymous));

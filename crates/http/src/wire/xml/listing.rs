@@ -209,6 +209,8 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     let blob = &item.blob;
     match blob.kind {
         Kind::Block => element(out, "BlobType", "BlockBlob"),
+        Kind::Page { .. } => element(out, "BlobType", "PageBlob"),
+        Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
     match blob.tier {
         Some(tier) => element(out, "AccessTier", tier_name(tier)),
@@ -277,21 +279,13 @@ mod tests {
             snapshot: None,
             uncommitted: false,
             blob: Blob {
-                kind: Kind::Block,
                 etag: ETag::parse("0x8DA814EF287BC44").expect("an ETag"),
-                modified: time,
-                created: time,
-                content: ContentRef { id: 1, length: 11, starts: vec![], blocks: 0 },
                 headers: ContentHeaders {
                     content_type: Some("application/octet-stream".to_owned()),
                     md5,
                     ..ContentHeaders::default()
                 },
-                metadata: Metadata::default(),
-                tags: Tags::default(),
-                tier: None,
-                tier_changed: None,
-                lease: Lease::Available,
+                ..Blob::new(Kind::Block, ContentRef { id: 1, length: 11, starts: vec![], blocks: 0, epoch: 0 }, time)
             },
         }
     }

@@ -1,0 +1,82 @@
+//! Create an account, change its settings, change one of its keys.
+
+use lazuli_engine::Txn;
+use lazuli_model::AccountName;
+use lazuli_model::account::{Account, Keys, WhichKey};
+
+use super::{AccountTrouble, fresh};
+use crate::records::encode;
+use crate::transact::{Decided, get};
+use crate::{Store, keys};
+
+type Changed = Result<Account, AccountTrouble>;
+/// Name and value.
+pub type Changes = Vec<(String, String)>;
+
+impl Store {
+    pub async fn create_account(&self, name: &AccountName, keys: Keys, changes: Changes) -> Changed {
+        self.change(name, move |current, new| {
+            if current.is_some() {
+                return Err(AccountTrouble::Exists);
+            }
+            let settings = new.settings.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+            Ok(Account { keys: Some(keys.clone()), settings, ..new })
+        })
+        .await
+    }
+
+    /// Changes settings; an account whose keys are elsewhere gets its record with the first of them.
+    pub async fn set_account(&self, name: &AccountName, changes: Changes) -> Changed {
+        let turning = changes.iter().any(|(name, _)| name == "hierarchical-namespace");
+        if turning && let Some(what) = self.first_content(name).await? {
+            let was = self.known_account(name).await?.settings;
+            let now = was.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+            if was.hierarchical_namespace != now.hierarchical_namespace {
+                return Err(AccountTrouble::NotEmpty(what));
+            }
+        }
+        self.change(name, move |current, new| {
+            let account = current.unwrap_or(new);
+            let settings = account.settings.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+            Ok(Account { settings, ..account })
+        })
+        .await
+    }
+
+    pub async fn rotate_account_key(&self, name: &AccountName, which: WhichKey, key: String) -> Changed {
+        self.change(name, move |current, _| {
+            let mut account = current.ok_or(AccountTrouble::NotFound)?;
+            let keys = account.keys.as_mut().ok_or(AccountTrouble::NoKeys)?;
+            match which {
+                WhichKey::Key1 => keys.key1.clone_from(&key),
+                WhichKey::Key2 => keys.key2.clone_from(&key),
+            }
+            Ok(account)
+        })
+        .await
+    }
+
+    /// `decide` gets the account as it is, and as a new one would be.
+    async fn change(
+        &self,
+        name: &AccountName,
+        decide: impl Fn(Option<Account>, Account) -> Changed + Send + 'static,
+    ) -> Changed {
+        let key = keys::account(name);
+        let run = move |txn: &mut Txn<'_>| -> Decided<Changed> {
+            let current = get(txn, &key)?;
+            let changed = decide(current, fresh(txn));
+            if let Ok(account) = &changed {
+                txn.put(key.clone(), encode(account));
+            }
+            Ok(changed)
+        };
+        let changed = self.transact(keys::account_partition(name), run).await;
+        self.forget_account(name);
+        changed?
+    }
+}
+
+fn pair(change: &(String, String)) -> (&str, &str) {
+    (&change.0, &change.1)
+}

@@ -1,0 +1,201 @@
+//! Changing a sparse content within its partition's transaction. A write costs the windows it touches.
+
+use bytes::{Bytes, BytesMut};
+use lazuli_engine::{Fault, Txn};
+
+use super::rows::{newest, visible};
+use super::window::{Place, Span};
+use super::{Seen, WINDOW, Window};
+use crate::claims::{Trash, lower};
+use crate::keys::BlobKeys;
+use crate::records::{self, Claim, Garbage, Run, encode};
+use crate::transact::Decided;
+use crate::upload::Body;
+
+/// Bytes to be written: staged in extents, or so few that they go into rows of their own with the transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Fill {
+    length: u64,
+    place: records::Place,
+    small: Bytes,
+}
+
+impl Fill {
+    pub fn of(body: &Body, length: u64) -> Self {
+        let (place, small) = body.place();
+        Self { length, place, small }
+    }
+}
+
+/// One per content and transaction; `finish` it.
+#[must_use]
+pub(crate) struct Editor<'a> {
+    keys: &'a BlobKeys,
+    /// The content, and the epoch at which its owner writes.
+    at: Seen,
+    /// Rows of small bytes that this transaction has made.
+    parts: u32,
+    loose: Vec<Run>,
+}
+
+impl<'a> Editor<'a> {
+    pub fn new(keys: &'a BlobKeys, at: Seen) -> Self {
+        Self { keys, at, parts: 0, loose: Vec::new() }
+    }
+
+    /// Writes the whole of `fill` at `at`. Its pieces must have been staged for this very transaction.
+    pub fn write(&mut self, txn: &mut Txn<'_>, at: u64, fill: &Fill) -> Decided<()> {
+        match &fill.place {
+            records::Place::Inline => {
+                let mut done = 0;
+                while done < fill.length {
+                    let (number, from, to) = slot(at + done, at + fill.length);
+                    let length = u64::from(to - from);
+                    let place = self.keep_small(txn, fill.small.slice(done as usize..(done + length) as usize));
+                    self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip: 0 })?;
+                    done += length;
+                }
+            }
+            records::Place::Pieces(runs) => {
+                let mut start = at;
+                for run in runs {
+                    self.write_piece(txn, start, run)?;
+                    start += run.length;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_piece(&mut self, txn: &mut Txn<'_>, start: u64, run: &Run) -> Decided<()> {
+        let end = start + run.length;
+        let windows = end.div_ceil(WINDOW) - start / WINDOW;
+        let holders = u32::try_from(windows).map_err(|_| Fault::Corrupt("a piece of more windows than any".into()))?;
+        let claim = Claim { length: run.length, seal: run.seal, holders };
+        txn.put(self.keys.claim(&run.piece()), encode(&claim));
+        let mut done = 0;
+        while done < run.length {
+            let (number, from, to) = slot(start + done, end);
+            let skip = done as u32; // a piece is at most 64 MiB
+            self.put(txn, number, Span { from, to, written: self.at.epoch, place: Place::Piece(*run), skip })?;
+            done += u64::from(to - from);
+        }
+        Ok(())
+    }
+
+    /// Makes `from..to` a hole, in at most `most` windows that have something there. Gives where to go on, if that was not all.
+    pub fn clear(&mut self, txn: &mut Txn<'_>, from: u64, to: u64, most: usize) -> Decided<Option<u64>> {
+        let (rows, next) = visible(txn, self.keys, self.at, from / WINDOW, to.div_ceil(WINDOW), most)?;
+        for row in rows {
+            let start = row.number * WINDOW;
+            let first = from.max(start) - start;
+            let end = to.min(start + WINDOW) - start;
+            self.change(txn, row.number, |window| window.cut(first as u32, end as u32))?;
+        }
+        Ok(next.map(|number| number * WINDOW))
+    }
+
+    pub fn finish(self, trash: &mut Trash) {
+        if !self.loose.is_empty() {
+            trash.0.push(Garbage::Pieces(self.loose));
+        }
+    }
+
+    fn put(&mut self, txn: &mut Txn<'_>, number: u64, span: Span) -> Decided<()> {
+        self.change(txn, number, |window| {
+            let hit = window.cut(span.from, span.to);
+            window.insert(span);
+            hit
+        })
+    }
+
+    /// The window at this epoch, after `change`, which tells what places it took something from.
+    fn change(
+        &mut self,
+        txn: &mut Txn<'_>,
+        number: u64,
+        change: impl FnOnce(&mut Window) -> Vec<Place>,
+    ) -> Decided<()> {
+        let (newest, second) = newest(txn, self.keys, self.at, number)?;
+        let (row, older) = match newest {
+            Some(row) if row.epoch == self.at.epoch => (Some(row), second),
+            newest => (None, newest),
+        };
+        let before = match row.as_ref().or(older.as_ref()) {
+            Some(row) => row.window()?,
+            None => Window::default(),
+        };
+        let older = older.map(|row| row.window()).transpose()?;
+        let mut window = before.clone();
+        let mut hit = change(&mut window);
+        if window == before {
+            return Ok(());
+        }
+        self.join_small(txn, &mut window, &mut hit)?;
+        for place in hit {
+            if !window.names(&place) && !older.as_ref().is_some_and(|older| older.names(&place)) {
+                self.let_go(txn, &place)?;
+            }
+        }
+        let key = self.keys.window(self.at.content, number, self.at.epoch);
+        if window.spans.is_empty() && older.is_none_or(|older| older.spans.is_empty()) {
+            txn.delete(key);
+        } else {
+            txn.put(key, encode(&window));
+        }
+        Ok(())
+    }
+
+    fn keep_small(&mut self, txn: &mut Txn<'_>, bytes: Bytes) -> Place {
+        let (stamp, part) = (txn.stamp().0, self.parts);
+        self.parts += 1;
+        txn.put(self.keys.small(self.at.content, stamp, part), bytes);
+        Place::Small { stamp, part }
+    }
+
+    fn let_go(&mut self, txn: &mut Txn<'_>, place: &Place) -> Decided<()> {
+        match place {
+            Place::Small { stamp, part } => txn.delete(self.keys.small(self.at.content, *stamp, *part)),
+            Place::Piece(run) => {
+                if lower(txn, self.keys, run)? {
+                    self.loose.push(*run);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a window that is written in small steps from becoming a long list.
+    fn join_small(&mut self, txn: &mut Txn<'_>, window: &mut Window, hit: &mut Vec<Place>) -> Decided<()> {
+        for (first, end) in window.groups().into_iter().rev() {
+            let (from, to) = (window.spans[first].from, window.spans[end - 1].to);
+            let mut bytes = BytesMut::zeroed((to - from) as usize);
+            for span in &window.spans[first..end] {
+                let part = read_small(txn, self.keys, self.at.content, span)?;
+                bytes[(span.from - from) as usize..(span.to - from) as usize].copy_from_slice(&part);
+                hit.push(span.place);
+            }
+            let written = window.spans[first..end].iter().map(|span| span.written).max().unwrap_or(self.at.epoch);
+            let place = self.keep_small(txn, bytes.freeze());
+            window.spans.splice(first..end, [Span { from, to, written, place, skip: 0 }]);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a span that is small.
+pub(super) fn read_small(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: &Span) -> Decided<Bytes> {
+    let Place::Small { stamp, part } = span.place else {
+        return Err(Fault::Corrupt("a piece was taken for small bytes".into()).into());
+    };
+    let bytes = txn.get(&keys.small(content, stamp, part))?;
+    let (from, to) = (span.skip as usize, (span.skip + span.to - span.from) as usize);
+    let bytes = bytes.filter(|bytes| bytes.len() >= to);
+    Ok(bytes.ok_or_else(|| Fault::Corrupt("small bytes that a window names are missing".into()))?.slice(from..to))
+}
+
+/// The window that `at` is in, and what of `at..end` is in it.
+fn slot(at: u64, end: u64) -> (u64, u32, u32) {
+    let start = at / WINDOW * WINDOW;
+    (at / WINDOW, (at - start) as u32, (end.min(start + WINDOW) - start) as u32)
+}
