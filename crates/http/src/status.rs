@@ -344,6 +344,7 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The share has snapshots and the operation requires no snapshots.",
         ),
         ShareNotFound => say(404, "ShareNotFound", "The specified share does not exist."),
+        ShareSizeLimitReached => say(413, "ShareSizeLimitReached", "The specified share is full."),
         ShareSnapshotCountExceeded => say(
             409,
             "ShareSnapshotCountExceeded",

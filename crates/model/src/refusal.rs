@@ -99,6 +99,8 @@ pub enum Refusal {
     ShareBeingDeleted,
     ShareHasSnapshots,
     ShareNotFound,
+    /// The files would be longer than the share's quota.
+    ShareSizeLimitReached,
     ShareSnapshotCountExceeded,
     ShareSnapshotOperationNotSupported,
     SharingViolation,

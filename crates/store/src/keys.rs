@@ -120,6 +120,7 @@ pub fn read_claim(key: &Key) -> Option<(u64, u64, Bytes)> {
 pub fn owner(key: &Key) -> Bytes {
     match key.column() {
         HEADS | TEXTS | MESSAGES => Bytes::new(),
+        column if crate::file::keys::COLUMNS.contains(&column) => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
         _ => name_of(key),
     }

@@ -27,8 +27,8 @@ mod transact;
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
 pub use file::{
-    ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage, ListEntries, ListHandles,
-    ListShares, RangeList, ShareAt, ShareItem, SharePage,
+    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
+    ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, ShareAt, ShareItem, SharePage,
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
@@ -91,13 +91,22 @@ pub struct Store {
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
     accounts: Arc<account::Cache>,
+    breaks: Arc<file::Breaks>,
 }
 
 impl Store {
     pub fn new(engine: Arc<dyn Engine>, content: Arc<dyn Content>) -> Self {
         let sweep = Arc::new(sweep::Sweep::new());
         let readers = Arc::new(readers::Readers::new(sweep.clone()));
-        Self { engine, content, readers, sweep, digests: Arc::new(md5::Digests::new()), accounts: Arc::default() }
+        Self {
+            engine,
+            content,
+            readers,
+            sweep,
+            digests: Arc::new(md5::Digests::new()),
+            accounts: Arc::default(),
+            breaks: Arc::default(),
+        }
     }
 
     /// The engine's clock; the only one there is.

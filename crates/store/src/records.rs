@@ -10,12 +10,15 @@ use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
 use lazuli_model::blob::Blob;
 use lazuli_model::container::Container;
+use lazuli_model::file::arbiter::Open;
+use lazuli_model::file::{Sddl, Share};
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::file::rows as file;
 use crate::sparse::Forgetting;
 
 /// A value with a version, and the encoding it had before.
@@ -87,6 +90,21 @@ first_version!(
 );
 
 first_version!(crate::sparse::Window, Epochs);
+
+first_version!(
+    Share,
+    Open,
+    Permission,
+    file::Born,
+    file::Build,
+    file::Buried,
+    file::Head,
+    file::Held,
+    file::NameRow,
+    file::NodeRow,
+    file::Snapshot,
+    file::Superseded
+);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -273,6 +291,10 @@ pub enum Garbage {
     },
     /// Rows of a sparse content that nobody sees any more.
     Sparse(Forgetting),
+    /// What only a deleted snapshot of a share saw.
+    Superseded {
+        snapshot: u64,
+    },
     /// No claim is left on these.
     Pieces(Vec<Run>),
 }
@@ -312,6 +334,10 @@ impl Kept {
         }
     }
 }
+
+/// A security descriptor that a share knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission(pub Sddl);
 
 /// A deleted container's space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

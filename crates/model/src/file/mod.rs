@@ -13,10 +13,8 @@ mod requests;
 pub mod share;
 
 pub use attributes::Attributes;
-pub use names::{fold, EntryName, FilePath, ShareName};
+pub use names::{EntryName, FilePath, ShareName, fold};
 pub use node::{FILE_MAX, RANGE_MAX, Spot};
 pub use permission::{Format, PermissionKey, Sddl};
-pub use record::{
-    Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb,
-};
+pub use record::{Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb};
 pub use requests::*;

@@ -182,7 +182,8 @@ mod tests {
             assert_eq!(EntryName::parse(good, dots).as_ref().map(EntryName::as_str), Ok(kept), "{good}");
         }
         let long = "a".repeat(256);
-        for bad in ["", ".", "..", "a*b", "a?b", "a:b", "a|b", "a<b", "a\"b", "a\u{7}", "com1", "NUL", "clock$", &long] {
+        for bad in ["", ".", "..", "a*b", "a?b", "a:b", "a|b", "a<b", "a\"b", "a\u{7}", "com1", "NUL", "clock$", &long]
+        {
             assert_eq!(EntryName::parse(bad, true), Err(Refusal::InvalidResourceName), "{bad}");
         }
     }

@@ -87,6 +87,7 @@ impl Node {
             length: 0,
             content: 0,
             content_since: 0,
+            content_epoch: 0,
             links: 1,
             target: None,
             copied: None,

@@ -134,7 +134,16 @@ mod tests {
     #[test]
     fn what_is_no_descriptor_is_refused() {
         let long = format!("O:BAG:SYD:{}", "(A;;FA;;;SY)".repeat(700));
-        for bad in ["", "abcde", "O:BA", "O:BAG:SY", "D:(A;;FA;;;SY)", "O:BAG:SYD:(A;;FA;;;SY", "O:BAG:SYD:(A;;ZZ;;;SY)", &long] {
+        for bad in [
+            "",
+            "abcde",
+            "O:BA",
+            "O:BAG:SY",
+            "D:(A;;FA;;;SY)",
+            "O:BAG:SYD:(A;;FA;;;SY",
+            "O:BAG:SYD:(A;;ZZ;;;SY)",
+            &long,
+        ] {
             assert_eq!(Sddl::parse(bad, Format::Sddl), Err(Refusal::FileInvalidPermission), "{bad}");
         }
         for bad in ["", "****", "AQAE"] {
@@ -144,7 +153,8 @@ mod tests {
 
     #[test]
     fn what_is_inherited() {
-        let parent = Sddl::parse("O:BAG:SYD:(A;OICI;FA;;;BA)(A;CI;FR;;;BU)(A;OI;FW;;;AU)(A;;FX;;;WD)", Format::Sddl).unwrap();
+        let parent =
+            Sddl::parse("O:BAG:SYD:(A;OICI;FA;;;BA)(A;CI;FR;;;BU)(A;OI;FW;;;AU)(A;;FX;;;WD)", Format::Sddl).unwrap();
         let directory = "O:BAG:SYD:AI(A;OICIID;FA;;;BA)(A;CIID;FR;;;BU)(A;OIIOID;FW;;;AU)S:NO_ACCESS_CONTROL";
         assert_eq!(parent.inherited(true).as_str(), directory);
         assert_eq!(parent.inherited(false).as_str(), "O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FW;;;AU)S:NO_ACCESS_CONTROL");

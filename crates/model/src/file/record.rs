@@ -97,6 +97,8 @@ pub struct Node {
     pub content: u64,
     /// The epoch in which the content began: no earlier snapshot can see it.
     pub content_since: u64,
+    /// The epoch at which it is written. It moves on with the first write after a snapshot that still exists.
+    pub content_epoch: u64,
     pub links: u32,
     /// The text of a symbolic link.
     pub target: Option<String>,

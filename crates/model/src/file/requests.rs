@@ -2,9 +2,7 @@
 
 use crate::access::StoredPolicy;
 use crate::blob::ContentHeaders;
-use crate::file::{
-    Attributes, FilePath, Format, PaidBursting, PermissionKey, Posix, Protocol, RootSquash, ShareTier,
-};
+use crate::file::{Attributes, FilePath, Format, PaidBursting, PermissionKey, Posix, Protocol, RootSquash, ShareTier};
 use crate::lease::Action;
 use crate::{LeaseId, Metadata, Timestamp};
 
@@ -100,7 +98,10 @@ pub enum SetPermission {
     /// From the parent directory.
     Inherit,
     Preserve,
-    Text { text: String, format: Format },
+    Text {
+        text: String,
+        format: Format,
+    },
     Key(PermissionKey),
 }
 

@@ -1,10 +1,51 @@
 //! Operations on shares, directories and files: one file each.
+//!
+//! Held true of a share's space, which is one partition:
+//! * an entry has an id for life, one node, and as many names as it has links; to move it is to move a name;
+//! * what snapshots see is told by epochs (`tree`, `content`), so that to take one is to move on to the next;
+//! * what is true of open handles is in rows too (`standing`), so that every gateway sees it and a restart forgets nobody.
 
-use lazuli_model::file::*;
-use lazuli_model::lease::{Action, Outcome};
-use lazuli_model::{AccountName, Lease, LeaseId, Metadata, Refusal, Timestamp};
+mod content;
+mod copy_file;
+mod create_directory;
+mod create_file;
+mod delete_entry;
+mod get_file;
+mod handles;
+pub(crate) mod keys;
+mod lease_file;
+mod links;
+mod list_entries;
+mod opens;
+mod permissions;
+mod properties;
+mod ranges;
+mod rename;
+pub(crate) mod rows;
+mod share;
+mod standing;
+pub(crate) mod sweep;
+mod tree;
 
-use crate::{Failure, Received, Source, Store};
+pub use get_file::FileReader;
+pub use handles::{ClosedHandles, HandleItem, HandlePage, ListHandles};
+pub use list_entries::{EntryItem, EntryPage, ListEntries};
+pub use opens::{AskedBreak, OpenFile, Opened};
+pub use ranges::RangeList;
+pub use share::{DeletedShare, ListShares, ShareItem, SharePage};
+pub(crate) use standing::Breaks;
+
+use std::sync::Arc;
+
+use lazuli_engine::Txn;
+use lazuli_model::file::{Entry, FileId, FilePath, Node, ShareName};
+use lazuli_model::{AccountName, Lease, Refusal, Timestamp};
+
+use crate::transact::{Decided, get};
+use crate::{Failure, Store};
+use keys::ShareKeys;
+use rows::Born;
+use tree::{Found, Tree};
 
 /// Where a share is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,280 +68,71 @@ impl FileAt {
     }
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct ListShares {
-    pub prefix: String,
-    /// What `SharePage::next` said.
-    pub marker: Option<String>,
-    /// 1..=5000.
-    pub most: u32,
-    pub snapshots: bool,
-    pub deleted: bool,
+/// The share's row in the root. What comes of it is for `Tree` to say.
+fn found(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Found> {
+    let born: Born = get(txn, &keys::share(at))?.ok_or(Refusal::ShareNotFound)?;
+    Ok(Found { keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
 }
 
-#[derive(Clone, Debug)]
-pub struct ShareItem {
-    pub name: ShareName,
-    pub snapshot: Option<Timestamp>,
-    pub deleted: Option<DeletedShare>,
-    /// Of a snapshot, as it was then; its lease is its own.
-    pub share: Share,
-}
-
-#[derive(Clone, Debug)]
-pub struct DeletedShare {
-    /// Tells it from others that were deleted under the same name: `01D8DA93665D1D85`.
-    pub version: String,
-    pub deleted: Timestamp,
-    pub remaining_days: u32,
-}
-
-#[derive(Clone, Debug)]
-pub struct SharePage {
-    pub items: Vec<ShareItem>,
-    pub next: Option<String>,
-}
-
-/// List Directories and Files, in the order of their names; `at` is the directory.
-#[derive(Clone, Debug, Default)]
-pub struct ListEntries {
-    pub snapshot: Option<Timestamp>,
-    pub prefix: String,
-    /// What `EntryPage::next` said.
-    pub marker: Option<String>,
-    /// 1..=5000.
-    pub most: u32,
-}
-
-#[derive(Clone, Debug)]
-pub struct EntryItem {
-    /// As it was given.
-    pub name: String,
-    pub node: Node,
-}
-
-#[derive(Clone, Debug)]
-pub struct EntryPage {
-    /// The directory itself.
-    pub directory: FileId,
-    pub items: Vec<EntryItem>,
-    pub next: Option<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct ListHandles {
-    pub snapshot: Option<Timestamp>,
-    /// Also of all that is below a directory.
-    pub recursive: bool,
-    pub marker: Option<String>,
-    pub most: u32,
-}
-
-#[derive(Clone, Debug)]
-pub struct HandleItem {
-    pub handle: u64,
-    pub path: String,
-    pub file: FileId,
-    pub parent: FileId,
-    pub session: u64,
-    /// `10.0.0.4:445`.
-    pub client: String,
-    pub client_name: String,
-    pub opened: Timestamp,
-    pub reconnected: Option<Timestamp>,
-    pub access: arbiter::Access,
-}
-
-#[derive(Clone, Debug)]
-pub struct HandlePage {
-    pub items: Vec<HandleItem>,
-    pub next: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClosedHandles {
-    pub closed: u32,
-    pub failed: u32,
-    pub next: Option<String>,
-}
-
-/// The entry, and its ranges in order.
-#[derive(Clone, Debug)]
-pub struct RangeList {
-    pub entry: Entry,
-    pub ranges: Vec<FileRange>,
-}
-
-fn unfinished() -> Failure {
-    Refusal::NotImplemented { what: "The File service".into() }.into()
-}
-
-/// A file opened for reading; holding it keeps its bytes from being given back.
-pub struct FileReader {
-    pub entry: Entry,
-}
-
-impl FileReader {
-    /// Prepares to stream `from..to`; then call `next` until it gives `None`.
-    pub fn seek(&mut self, _from: u64, _to: u64) {}
-
-    pub async fn next(&mut self) -> Result<Option<bytes::Bytes>, Failure> {
-        Err(unfinished())
-    }
-}
-
-#[allow(unused_variables)]
 impl Store {
-    pub async fn create_share(&self, at: &ShareAt, create: CreateShare) -> Result<Share, Failure> {
-        Err(unfinished())
+    /// For what comes right before a transaction: if the share goes in between, the transaction is refused, or lands in a dead
+    /// space, seen by nobody.
+    async fn found_share(&self, at: &ShareAt) -> Result<Found, Failure> {
+        self.look(|txn| found(txn, at)).await
     }
-    pub async fn share(&self, at: &ShareAt, read: ReadShare) -> Result<Share, Failure> {
-        Err(unfinished())
-    }
-    /// For judging who may: the stored policies.
-    pub async fn share_for_access(&self, at: &ShareAt) -> Result<Option<Share>, Failure> {
-        Err(unfinished())
-    }
-    /// Bytes that files take up.
-    pub async fn share_usage(&self, at: &ShareAt, read: ReadShare) -> Result<(Share, u64), Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_share_properties(&self, at: &ShareAt, set: SetShareProperties) -> Result<Share, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_share_metadata(&self, at: &ShareAt, set: SetShareMetadata) -> Result<Share, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_share_acl(&self, at: &ShareAt, set: SetShareAcl) -> Result<Share, Failure> {
-        Err(unfinished())
-    }
-    pub async fn lease_share(&self, at: &ShareAt, lease: LeaseShare) -> Result<(Share, Outcome), Failure> {
-        Err(unfinished())
-    }
-    pub async fn delete_share(&self, at: &ShareAt, delete: DeleteShare) -> Result<(), Failure> {
-        Err(unfinished())
-    }
-    /// The snapshot's time, and the share it was taken of.
-    pub async fn snapshot_share(&self, at: &ShareAt, snapshot: SnapshotShare) -> Result<(Timestamp, Share), Failure> {
-        Err(unfinished())
-    }
-    /// Brings back what was deleted as `deleted`, with the version that a listing gave, under the name of `at`.
-    pub async fn restore_share(&self, at: &ShareAt, deleted: &ShareName, version: &str) -> Result<Share, Failure> {
-        Err(unfinished())
-    }
-    pub async fn list_shares(&self, account: &AccountName, list: ListShares) -> Result<SharePage, Failure> {
-        Err(unfinished())
-    }
-    pub async fn create_permission(
+
+    /// One look at a share as it is, or as it was.
+    async fn look_tree<T: Send>(
         &self,
         at: &ShareAt,
-        text: String,
-        format: Format,
-    ) -> Result<PermissionKey, Failure> {
-        Err(unfinished())
-    }
-    pub async fn permission(&self, at: &ShareAt, key: PermissionKey, format: Format) -> Result<String, Failure> {
-        Err(unfinished())
-    }
-
-    pub async fn create_directory(&self, at: &FileAt, create: CreateDirectory) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    /// Get Directory Properties and Metadata, also of the root.
-    pub async fn directory(&self, at: &FileAt, snapshot: Option<Timestamp>) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_directory_properties(
-        &self,
-        at: &FileAt,
-        set: SetDirectoryProperties,
-    ) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_directory_metadata(&self, at: &FileAt, metadata: Metadata) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn delete_directory(&self, at: &FileAt) -> Result<(), Failure> {
-        Err(unfinished())
-    }
-    pub async fn list_entries(&self, at: &FileAt, list: ListEntries) -> Result<EntryPage, Failure> {
-        Err(unfinished())
-    }
-    /// Rename File and Rename Directory; `at` is the destination.
-    pub async fn rename(&self, at: &FileAt, rename: Rename) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    /// Of a file, a directory, or the whole share.
-    pub async fn list_handles(&self, at: &FileAt, list: ListHandles) -> Result<HandlePage, Failure> {
-        Err(unfinished())
-    }
-    pub async fn close_handles(
-        &self,
-        at: &FileAt,
-        close: CloseHandles,
-        list: ListHandles,
-    ) -> Result<ClosedHandles, Failure> {
-        Err(unfinished())
+        snapshot: Option<Timestamp>,
+        look: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + Sync,
+    ) -> Result<T, Failure> {
+        self.look(|txn| {
+            let found = found(txn, at)?;
+            look(&mut Tree::at(txn, &found, snapshot)?)
+        })
+        .await
     }
 
-    /// Create File; with a body, its first bytes are that, and the answer's `md5` is the caller's to know.
-    pub async fn create_file(
+    /// One transaction in a share.
+    async fn change_tree<T: Send + 'static>(
         &self,
-        at: &FileAt,
-        create: CreateFile,
-        body: Option<Received>,
-    ) -> Result<Entry, Failure> {
-        Err(unfinished())
+        at: &ShareAt,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let found = self.found_share(at).await?;
+        self.change_found(found, change).await
     }
-    pub async fn file(&self, at: &FileAt, read: ReadFile) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn open_file(&self, at: &FileAt, read: ReadFile) -> Result<FileReader, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_file_properties(&self, at: &FileAt, set: SetFileProperties) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn set_file_metadata(&self, at: &FileAt, set: SetFileMetadata) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    /// The links that are left.
-    pub async fn delete_file(&self, at: &FileAt, lease: Option<LeaseId>) -> Result<u32, Failure> {
-        Err(unfinished())
-    }
-    /// Put Range, and Put Range from URL with the bytes received from there.
-    pub async fn put_range(&self, at: &FileAt, put: PutRange, body: Received) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn clear_range(&self, at: &FileAt, clear: ClearRange) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn list_ranges(&self, at: &FileAt, list: ListRanges) -> Result<RangeList, Failure> {
-        Err(unfinished())
-    }
-    /// Copy File: `length` bytes from `source`, in place of what is there.
-    pub async fn copy_file(
+
+    async fn change_found<T: Send + 'static>(
         &self,
-        at: &FileAt,
-        copy: CopyFile,
-        source: &mut dyn Source,
-        length: u64,
-    ) -> Result<Entry, Failure> {
-        Err(unfinished())
+        found: Found,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.change_staged(found, None, change).await
     }
-    pub async fn lease_file(&self, at: &FileAt, action: Action) -> Result<(Entry, Outcome), Failure> {
-        Err(unfinished())
-    }
-    pub async fn create_hard_link(&self, at: &FileAt, create: CreateHardLink) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn create_symbolic_link(&self, at: &FileAt, create: CreateSymbolicLink) -> Result<Entry, Failure> {
-        Err(unfinished())
-    }
-    pub async fn symbolic_link(&self, at: &FileAt, snapshot: Option<Timestamp>) -> Result<Entry, Failure> {
-        Err(unfinished())
+
+    /// One transaction whose records name the pieces of `staged`.
+    async fn change_staged<T: Send + 'static>(
+        &self,
+        found: Found,
+        staged: Option<lazuli_engine::content::Staged>,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let keys = found.keys.clone();
+        let (answer, trash) = self
+            .transact_staged(keys.partition(), staged, move |txn| {
+                let mut tree = Tree::new(txn, &found)?;
+                let answer = change(&mut tree)?;
+                Ok((answer, tree.finish()))
+            })
+            .await?;
+        self.hint(trash, keys.content);
+        Ok(answer)
     }
 }
 
-#[allow(dead_code)]
-fn unused(_: Lease) {}
+fn entry(node: Node, parent: FileId, lease: Lease) -> Entry {
+    Entry { node, parent, lease }
+}

@@ -55,8 +55,8 @@ fn current(txn: &mut Txn<'_>, account: &AccountName, of: Of) -> Decided<ServiceP
 fn kept_retention(account: Account, of: Of) -> Retention {
     match of {
         Of::Blob => account.settings.blob_soft_delete,
+        Of::File => Retention { days: account.settings.share_soft_delete_days, ..Retention::default() },
         Of::Queue => Retention::default(),
-        Of::File => Retention { days: account.settings.share_soft_delete_days, allow_permanent_delete: None },
     }
 }
 

@@ -36,9 +36,14 @@ pub fn open(
     }
     let key = Some(opening.caching_key);
     let truncate = opening.truncate;
-    let (wait, tell) = breaks(standing, key, |caching| {
-        if truncate { (Caching::NONE, caching.write) } else { (caching.without_write(), true) }
-    });
+    let (wait, tell) =
+        breaks(
+            standing,
+            key,
+            |caching| {
+                if truncate { (Caching::NONE, caching.write) } else { (caching.without_write(), true) }
+            },
+        );
     if !wait.is_empty() {
         return Ok((Verdict::Wait(wait), Caching::NONE));
     }
@@ -126,7 +131,12 @@ pub fn acknowledge(standing: &mut Standing, key: u128, to: Caching) -> Result<()
 }
 
 /// Marks or unmarks the file for deletion when its last handle is closed.
-pub fn set_delete_pending(standing: &Standing, handle: u64, read_only: bool, pending: bool) -> Result<Verdict, Refusal> {
+pub fn set_delete_pending(
+    standing: &Standing,
+    handle: u64,
+    read_only: bool,
+    pending: bool,
+) -> Result<Verdict, Refusal> {
     let own = standing.find(handle)?;
     if !own.access.delete {
         return Err(Refusal::SharingViolation);

@@ -33,11 +33,7 @@ impl Access {
     pub const ALL: Access = Access { read: true, write: true, delete: true };
 
     pub const fn and(self, other: Access) -> Access {
-        Access {
-            read: self.read || other.read,
-            write: self.write || other.write,
-            delete: self.delete || other.delete,
-        }
+        Access { read: self.read || other.read, write: self.write || other.write, delete: self.delete || other.delete }
     }
 
     pub fn within(self, other: Access) -> bool {
@@ -65,11 +61,7 @@ impl Caching {
     }
 
     fn both(self, other: Caching) -> Caching {
-        Caching {
-            read: self.read && other.read,
-            write: self.write && other.write,
-            handle: self.handle && other.handle,
-        }
+        Caching { read: self.read && other.read, write: self.write && other.write, handle: self.handle && other.handle }
     }
 }
 
@@ -170,11 +162,7 @@ impl Standing {
 }
 
 /// What each open has to give up by `of`, of those with another key than `key`; with whether somebody has to wait for it.
-fn breaks(
-    standing: &Standing,
-    key: Option<u128>,
-    of: impl Fn(Caching) -> (Caching, bool),
-) -> (Vec<Break>, Vec<Break>) {
+fn breaks(standing: &Standing, key: Option<u128>, of: impl Fn(Caching) -> (Caching, bool)) -> (Vec<Break>, Vec<Break>) {
     let (mut wait, mut tell) = (Vec::new(), Vec::new());
     for open in standing.opens.iter().filter(|open| Some(open.caching_key) != key) {
         let (to, waited) = of(open.caching);

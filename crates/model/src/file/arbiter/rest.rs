@@ -41,13 +41,9 @@ impl Act {
     fn sharing(self) -> Access {
         match self {
             Act::Lease => Access::READ,
-            Act::Look
-            | Act::Read { .. }
-            | Act::ListRanges
-            | Act::Write
-            | Act::Create
-            | Act::Delete
-            | Act::Rename => Access::ALL,
+            Act::Look | Act::Read { .. } | Act::ListRanges | Act::Write | Act::Create | Act::Delete | Act::Rename => {
+                Access::ALL
+            }
         }
     }
 
@@ -83,7 +79,6 @@ pub fn admit(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
     permit_locks(act, standing)?;
     Ok(Verdict::Go(tell))
 }
-
 
 /// A write over REST wants the whole file; a read wants its range.
 fn permit_locks(act: Act, standing: &Standing) -> Result<(), Refusal> {

@@ -86,7 +86,9 @@ fn by_share_mode() {
 /// A lease is acquired while others only read, and then keeps them from more.
 #[test]
 fn leases_against_handles() {
-    for (does, fits) in [("", true), ("R", true), ("W", false), ("D", false), ("RW", false), ("RD", false), ("RWD", false)] {
+    for (does, fits) in
+        [("", true), ("R", true), ("W", false), ("D", false), ("RW", false), ("RD", false), ("RWD", false)]
+    {
         let standing = with(vec![held(1, does, "RWD", "")]);
         assert_eq!(admit(Act::Lease, &standing).is_ok(), fits, "acquired against {does:?}");
         for (lease, blocks) in [
@@ -239,7 +241,10 @@ fn what_may_be_cached() {
     let other = with(vec![held(1, "R", "RWD", "RWH")]);
     let asked = vec![Break { handle: 1, to: caching("RH") }];
     assert_eq!(open(&opening("R", "RWD", "RWH", 2), &other, false, now()).unwrap().0, Verdict::Wait(asked));
-    assert!(matches!(open(&opening("R", "RWD", "RWH", 1), &other, false, now()), Ok((Verdict::Go(_), _))), "same client");
+    assert!(
+        matches!(open(&opening("R", "RWD", "RWH", 1), &other, false, now()), Ok((Verdict::Go(_), _))),
+        "same client"
+    );
     let shared = with(vec![held(1, "R", "RWD", "RH")]);
     assert_eq!(open(&opening("R", "RWD", "RWH", 2), &shared, false, now()).unwrap().1, caching("RH"));
     // A write through another handle makes cached reads stale.

@@ -37,7 +37,8 @@ fn attributes_as_observed() {
         attributes: Some(SetAttributes::To(Attributes::parse(text).unwrap())),
         ..SetSmb::default()
     };
-    for (text, shown) in [("none", "Archive"), ("ReadOnly", "ReadOnly | Archive"), ("Temporary", "Archive | Temporary")] {
+    for (text, shown) in [("none", "Archive"), ("ReadOnly", "ReadOnly | Archive"), ("Temporary", "Archive | Temporary")]
+    {
         let node = CreateFile { smb: sent(text), ..create() }.decide(&spot(), None, at(1)).unwrap();
         assert_eq!(node.smb.attributes.to_string(), shown);
     }
@@ -82,7 +83,8 @@ fn a_read_only_file_is_not_written() {
 
 #[test]
 fn ranges_lie_within_the_file() {
-    for (from, to, fits) in [(0, 1024, true), (1023, 1024, true), (0, 1025, false), (1024, 1025, false), (5, 5, false)] {
+    for (from, to, fits) in [(0, 1024, true), (1023, 1024, true), (0, 1025, false), (1024, 1025, false), (5, 5, false)]
+    {
         let clear = ClearRange { from, to, written: SetTime::Now, lease: None };
         assert_eq!(clear.decide(&file(), at(2)).is_ok(), fits, "{from}..{to}");
     }
