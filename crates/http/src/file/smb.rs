@@ -39,7 +39,17 @@ pub fn optional(head: &Head) -> Result<SetSmb, Refusal> {
         written: head.opt("x-ms-file-last-write-time", time)?,
         changed: head.opt("x-ms-file-change-time", time)?,
         permission: permission(head)?,
+        restore: head.opt("x-ms-file-property-semantics", semantics)?.unwrap_or(false),
     })
+}
+
+/// Whether properties are restored as they are, or those of something new.
+fn semantics(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "new" => Some(false),
+        "restore" => Some(true),
+        _ => None,
+    }
 }
 
 fn attributes(text: &str) -> Option<SetAttributes> {
@@ -158,6 +168,7 @@ mod tests {
             written: Some(SetTime::Preserve),
             changed: Some(SetTime::At(at)),
             permission: Some(SetPermission::Inherit),
+            restore: false,
         };
         assert_eq!(properties(&head("2021-06-08", &sent)), Ok(expected));
     }
