@@ -20,7 +20,12 @@ pub struct Database {
 impl Database {
     fn start(command: &[&str], port: u16, mut answers: impl FnMut() -> bool) -> io::Result<Self> {
         let (program, arguments) = command.split_first().expect("a command has a program");
-        let child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
         let mut database = Self { port, child };
         let began = now();
         while !answers() {

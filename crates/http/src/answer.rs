@@ -28,6 +28,7 @@ pub mod name {
         ACCESS_TIER = "x-ms-access-tier";
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
+        ACCESS_TIER_TRANSITION_STATE = "x-ms-access-tier-transition-state";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
@@ -103,6 +104,7 @@ pub mod name {
         SHARE_QUOTA_DOWNGRADE_TIME = "x-ms-share-next-allowed-quota-downgrade-time";
         SKU_NAME = "x-ms-sku-name";
         SNAPSHOT = "x-ms-snapshot";
+        SMB_DIRECTORY_LEASE = "x-ms-enable-smb-directory-lease";
         SNAPSHOT_DIRECTORY = "x-ms-enable-snapshot-virtual-directory-access";
         STRUCTURED_BODY = "x-ms-structured-body";
         STRUCTURED_CONTENT_LENGTH = "x-ms-structured-content-length";

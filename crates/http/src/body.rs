@@ -33,6 +33,11 @@ impl Upload {
         Self { incoming: Some(incoming), idle, waits, read: 0, pause }
     }
 
+    /// Of a request that has none.
+    pub(crate) fn empty() -> Self {
+        Self { incoming: None, idle: Duration::ZERO, waits: false, read: 0, pause: None }
+    }
+
     /// Bytes taken so far.
     pub fn read(&self) -> u64 {
         self.read

@@ -486,6 +486,49 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_shares() {
+        let share = |name: &str| Target::Share(name.into());
+        let path = |share: &str, path: &str| Target::Path { share: share.into(), path: path.into() };
+        let rename = ("x-ms-file-rename-source", "http://127.0.0.1:10003/acc/s/old");
+        let signed = |account: &str| ("authorization", format!("SharedKey {account}:AAAA"));
+        let table = [
+            ("/acc", None, Target::Service),
+            ("/acc/", None, Target::Service),
+            ("/acc/s?restype=share", None, share("s")),
+            ("/acc/s/?restype=share&comp=acl", None, share("s")),
+            ("/acc/s?restype=directory&comp=list", None, path("s", "")),
+            ("/acc/s?comp=listhandles", None, path("s", "")),
+            ("/acc/s/d/f.txt", None, path("s", "d/f.txt")),
+            ("/acc/s/d/", None, path("s", "d")),
+            // AzCopy encodes what divides.
+            ("/acc/s%2Fd%2Ff%20g", None, path("s", "d/f g")),
+            ("/acc/s/dots...", None, path("s", "dots...")),
+            // JavaScript forgets the account.
+            ("/s/new?comp=rename", Some("acc"), path("s", "new")),
+            ("/acc/s/new?comp=rename", Some("acc"), path("s", "new")),
+        ];
+        for (uri, rename_by, target) in table {
+            let (name, value) = signed(rename_by.unwrap_or_default());
+            let headers = [("host", "127.0.0.1:10003"), rename, (name, value.as_str())];
+            let headers = if rename_by.is_some() { &headers[..] } else { &headers[..1] };
+            let mut request = http::Request::builder().uri(uri);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let arrival = Arrival {
+                service: Service::File,
+                secure: false,
+                peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                now: Timestamp::from_ticks(0),
+                request_id: 0,
+                loose: false,
+            };
+            let head = Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap();
+            assert_eq!((head.account.as_str(), head.target), ("acc", target), "{uri}");
+        }
+    }
+
+    #[test]
     fn addresses_of_queues() {
         let queue = |name: &str| Target::Queue(name.into());
         let messages = |name: &str| Target::Messages(name.into());

@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 38] = [
+        let table: [(&str, u8); 41] = [
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -511,6 +511,9 @@ mod tests {
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),
+            ("BlobBatch", 0),
+            ("BlobBatchByPath", 0),
+            ("ContainerBatch", 0),
         ];
         assert_eq!(table.len(), SERVED.len());
         for (name, takes) in table {

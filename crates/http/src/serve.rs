@@ -6,6 +6,8 @@
 //! * a panic is an answer of 500, not the end of a connection;
 //! * every answer carries the request's id, and memory per request is bounded.
 
+mod part;
+
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -36,6 +38,8 @@ use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
+
+pub(crate) use part::asked;
 
 /// Makes ids that nobody can guess: of requests, leases and containers.
 pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
@@ -68,6 +72,7 @@ pub struct Ask {
     /// The account's, as they were when the request came.
     pub settings: Arc<AccountSettings>,
     pub ids: Ids,
+    /// For what is asked inside this request: the parts of a batch, the source of a copy.
     pub edge: Arc<Edge>,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
@@ -202,8 +207,9 @@ impl Edge {
         let version = Some(head.version);
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
-        let (store, ids, edge) = (self.store.clone(), self.ids.clone(), self.clone());
+        let (store, ids) = (self.store.clone(), self.ids.clone());
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
+        let edge = self.clone();
         let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move {
@@ -249,6 +255,7 @@ impl Edge {
 
     /// Whether the source of a copy may be read. `owned`: the request itself proved to hold the account's key.
     pub(crate) async fn admit_source(&self, head: &Head, spec: &Spec, owned: bool) -> Result<(), Failure> {
+        self.accounts.learn(&head.account, &self.store).await?;
         let identity = match auth::identify(head, &self.accounts)? {
             Identity::Anonymous if owned => Identity::Owner,
             identity => identity,

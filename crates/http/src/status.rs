@@ -57,7 +57,8 @@ impl Status {
 
     /// The value of `WWW-Authenticate`, for a 401.
     pub fn challenge(&self) -> Option<&'static str> {
-        (self.status == 401).then_some(CHALLENGE)
+        // Whoever reads the source of a copy is not the one to be challenged (observed).
+        (self.status == 401 && self.code != "CannotVerifyCopySource").then_some(CHALLENGE)
     }
 
     /// The XML body. None goes with a 304 or to a HEAD; that is for the caller to know.
@@ -210,6 +211,16 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
         }
         InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        ExceedsMaxBatchRequestCount => say(
+            400,
+            "ExceedsMaxBatchRequestCount",
+            "The batch operation exceeds maximum number of allowed subrequests.",
+        ),
+        AllBatchSubRequestsShouldBeSameApi => say(
+            400,
+            "AllBatchSubRequestsShouldBeSameApi",
+            "All batch subrequests should be the same api.",
+        ),
         ResourceNotFound => say(404, "ResourceNotFound", "The specified resource does not exist."),
         ResourceTypeMismatch => say(
             409,
@@ -233,6 +244,35 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         UnauthorizedBlobOverwrite => {
             say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
         }
+
+        BothUserTagsAndSourceTagsCopyPresent => say(
+            400,
+            "BothUserTagsAndSourceTagsCopyPresentException",
+            "x-ms-tags header must not be present when x-ms-copy-source-tag-option is COPY.",
+        ),
+        CannotVerifyCopySource { status, message, .. } => {
+            Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") }
+        }
+        CopyIdMismatch => say(
+            409,
+            "CopyIdMismatch",
+            "The specified copy ID did not match the copy ID for the pending copy operation.",
+        ),
+        InvalidSourceBlobType => {
+            say(409, "InvalidSourceBlobType", "The copy source blob type is invalid for this operation.")
+        }
+        NoPendingCopyOperation => say(409, "NoPendingCopyOperation", "There is currently no pending copy operation."),
+        PendingCopyOperation => say(409, "PendingCopyOperation", "There is currently a pending copy operation."),
+        SourceConditionNotMet => say(
+            412,
+            "SourceConditionNotMet",
+            "The source condition specified using HTTP conditional header(s) is not met.",
+        ),
+        TargetConditionNotMet => say(
+            412,
+            "TargetConditionNotMet",
+            "The target condition specified using HTTP conditional header(s) is not met.",
+        ),
 
         MessageNotFound => say(404, "MessageNotFound", "The specified message does not exist."),
         PopReceiptMismatch => say(
@@ -304,6 +344,7 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The share has snapshots and the operation requires no snapshots.",
         ),
         ShareNotFound => say(404, "ShareNotFound", "The specified share does not exist."),
+        ShareSizeLimitReached => say(413, "ShareSizeLimitReached", "The specified share is full."),
         ShareSnapshotCountExceeded => say(
             409,
             "ShareSnapshotCountExceeded",
@@ -316,25 +357,6 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         ),
         SharingViolation => {
             say(409, "SharingViolation", "The specified resource may be in use by an SMB client.")
-        }
-
-        CannotVerifyCopySource { status, code, message, detailed } => {
-            let said = Status {
-                status: *status,
-                code: "CannotVerifyCopySource",
-                message: message.clone(),
-                details: Vec::new(),
-            };
-            if *detailed {
-                said.with("CopySourceStatusCode", status.to_string())
-                    .with("CopySourceErrorCode", *code)
-                    .with("CopySourceErrorMessage", message.as_ref())
-            } else {
-                said
-            }
-        }
-        NoPendingCopyOperation => {
-            say(409, "NoPendingCopyOperation", "There is currently no pending copy operation.")
         }
 
         Crc64Mismatch { user, server } => say(

@@ -46,6 +46,8 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    ExceedsMaxBatchRequestCount,
+    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
     SnapshotsPresent,
@@ -55,6 +57,21 @@ pub enum Refusal {
     EmptyTagName,
     InvalidTag,
     UnauthorizedBlobOverwrite,
+
+    // Copies
+    BothUserTagsAndSourceTagsCopyPresent,
+    /// The source's own answer, passed on.
+    CannotVerifyCopySource {
+        status: u16,
+        code: Cow<'static, str>,
+        message: Cow<'static, str>,
+    },
+    CopyIdMismatch,
+    InvalidSourceBlobType,
+    NoPendingCopyOperation,
+    PendingCopyOperation,
+    SourceConditionNotMet,
+    TargetConditionNotMet,
 
     // Queues and messages
     MessageNotFound,
@@ -87,17 +104,6 @@ pub enum Refusal {
     ShareSnapshotCountExceeded,
     ShareSnapshotOperationNotSupported,
     SharingViolation,
-
-    // Copies
-    /// With the status, code and message that reading the source came to.
-    CannotVerifyCopySource {
-        status: u16,
-        code: &'static str,
-        message: Cow<'static, str>,
-        /// Say in the body what the source answered.
-        detailed: bool,
-    },
-    NoPendingCopyOperation,
 
     // Content
     Crc64Mismatch {

@@ -1,5 +1,6 @@
 //! The Blob service: one file per operation, and the two tables that name them all.
 
+pub mod batch;
 pub mod create_container;
 pub mod delete_blob;
 pub mod delete_container;
@@ -77,6 +78,9 @@ pub static SERVED: &[Operation] = served_table![
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
+    batch::SERVICE,
+    batch::SERVICE_BY_PATH,
+    batch::CONTAINER,
 ];
 
 const BLOB: Spec = Spec { methods: &["PUT"], on: On::Blob, ..Spec::PLAIN };
@@ -112,11 +116,7 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "FindBlobsByTagsInContainer", methods: &["GET"], comp: Some("blobs"), ..CONTAINER },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
     Spec { name: "RestoreContainer", comp: Some("undelete"), ..CONTAINER },
-    Spec { name: "ContainerBatch", methods: &["POST"], comp: Some("batch"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
     Spec { name: "FindBlobsByTags", methods: &["GET"], comp: Some("blobs"), ..Spec::PLAIN },
     Spec { name: "GetUserDelegationKey", methods: &["POST"], restype: Some("service"), comp: Some("userdelegationkey"), ..Spec::PLAIN },
-    Spec { name: "BlobBatch", methods: &["POST"], comp: Some("batch"), ..Spec::PLAIN },
-    // What the JavaScript client sends in path style for the row above.
-    Spec { name: "BlobBatchByPath", methods: &["POST"], restype: Some("container"), comp: Some("batch"), ..Spec::PLAIN },
 ];

@@ -122,7 +122,9 @@ fn copy(ask: &Ask, asked: Asked, opened: &Opened, permission: Option<SetPermissi
         smb: SetSmb { permission, ..with_source(asked.smb, asked.from_source, entry) },
         posix: posix_with_source(asked.posix, asked.from_source, entry),
         ignore_read_only: ask.head.flag("x-ms-file-copy-ignore-readonly")?,
-        set_archive: ask.head.flag("x-ms-file-copy-set-archive")?,
+        // Observed: without the header too.
+        set_archive: ask.head.text("x-ms-file-copy-set-archive").is_none()
+            || ask.head.flag("x-ms-file-copy-set-archive")?,
         lease: headers::lease_id(&ask.head)?,
         may_overwrite: ask.grant.may_overwrite,
     })
@@ -136,6 +138,7 @@ fn with_source(set: SetSmb, from: FromSource, entry: Option<&Entry>) -> SetSmb {
         written: if from.written { Some(SetTime::At(node.smb.written)) } else { set.written },
         changed: if from.changed { Some(SetTime::At(node.smb.changed)) } else { set.changed },
         permission: set.permission,
+        restore: set.restore,
     }
 }
 

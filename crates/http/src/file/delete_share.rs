@@ -1,8 +1,7 @@
-//! Delete Share, or one of its snapshots. Deleted shares are kept where the account's properties say so.
+//! Delete Share, or one of its snapshots. Deleted shares are kept where the account's settings say so.
 
 use http::StatusCode;
 use lazuli_model::file::{DeleteShare, DeleteShareSnapshots};
-use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -28,12 +27,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         "include-leased" => Some(DeleteShareSnapshots::IncludeLeased),
         _ => None,
     })?;
-    let properties = ask.store.service_properties(&at.account, Of::File).await?;
     let delete = DeleteShare {
         snapshot: place::snapshot(&ask.head)?,
         snapshots,
         lease: headers::lease_id(&ask.head)?,
-        retention_days: properties.delete_retention.days,
+        retention_days: ask.settings.share_soft_delete_days,
     };
     ask.store.delete_share(&at, delete).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))

@@ -99,6 +99,17 @@ pub fn squash(squash: RootSquash) -> &'static str {
     }
 }
 
+/// Moving a share to another tier costs nothing here; for as long as it may take elsewhere, it is said to go on.
+const TRANSITION_SECONDS: u64 = 3600;
+
+/// `pending-from-transactionOptimized`, for a while after the tier was changed.
+pub fn transition(share: &Share, now: Timestamp) -> Option<String> {
+    let before = share.tier_before.filter(|_| now < share.tier_changed.plus_seconds(TRANSITION_SECONDS))?;
+    let mut word = tier(before).to_owned();
+    word[..1].make_ascii_lowercase();
+    Some(format!("pending-from-{word}"))
+}
+
 /// What a provisioned share may do: what it was given, or what comes with its size.
 pub struct Provisioned {
     pub iops: u64,
@@ -153,6 +164,8 @@ pub fn share(answer: Answer, head: &Head, share: &Share) -> Answer {
     let flag = |value: Option<bool>| value.map(|value| value.to_string());
     let answer = answer
         .optional(&name::SNAPSHOT_DIRECTORY, flag(share.snapshot_directory))
+        .optional(&name::SMB_DIRECTORY_LEASE, flag(share.smb_directory_lease))
+        .optional(&name::ACCESS_TIER_TRANSITION_STATE, transition(share, head.now))
         .optional(&name::PAID_BURSTING_ENABLED, flag(bursting.enabled))
         .optional(&name::PAID_BURSTING_MAX_IOPS, number(bursting.max_iops))
         .optional(&name::PAID_BURSTING_MAX_BANDWIDTH, number(bursting.max_bandwidth_mibps));

@@ -33,6 +33,7 @@ pub fn parse(head: &Head) -> Result<ListHandles, Refusal> {
 }
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let page = ask.store.list_handles(&place::any(&ask.head)?, parse(&ask.head)?).await?;
-    Ok(Answer::new(StatusCode::OK).xml(xml::handles(&page, ask.head.version)))
+    let found = ask.store.list_handles(&place::any(&ask.head)?, parse(&ask.head)?).await?;
+    let (marker, most) = (ask.head.query.get("marker"), page::repeated(&ask.head));
+    Ok(Answer::new(StatusCode::OK).xml(xml::handles(&found, marker, most, ask.head.version)))
 }

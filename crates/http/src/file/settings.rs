@@ -15,6 +15,7 @@ pub fn settings(head: &Head) -> Result<ShareSettings, Refusal> {
         tier: head.opt("x-ms-access-tier", tier)?,
         root_squash: head.opt("x-ms-root-squash", squash)?,
         snapshot_directory: flag(head, "x-ms-enable-snapshot-virtual-directory-access")?,
+        smb_directory_lease: flag(head, "x-ms-enable-smb-directory-lease")?,
         paid_bursting: PaidBursting {
             enabled: flag(head, "x-ms-share-paid-bursting-enabled")?,
             max_iops: head.opt("x-ms-share-paid-bursting-max-iops", number)?,

@@ -39,7 +39,17 @@ pub fn optional(head: &Head) -> Result<SetSmb, Refusal> {
         written: head.opt("x-ms-file-last-write-time", time)?,
         changed: head.opt("x-ms-file-change-time", time)?,
         permission: permission(head)?,
+        restore: head.opt("x-ms-file-property-semantics", semantics)?.unwrap_or(false),
     })
+}
+
+/// Whether properties are restored as they are, or those of something new.
+fn semantics(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "new" => Some(false),
+        "restore" => Some(true),
+        _ => None,
+    }
 }
 
 fn attributes(text: &str) -> Option<SetAttributes> {
@@ -117,4 +127,90 @@ pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
         cache_control: text("x-ms-cache-control"),
         disposition: text("x-ms-content-disposition"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+    use crate::head::{Arrival, Service};
+
+    fn head(version: &str, headers: &[(&str, &str)]) -> Head {
+        let mut request = http::Request::put("/account/share/file").header("x-ms-version", version);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let arrival = Arrival {
+            service: Service::File,
+            secure: false,
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            now: Timestamp::from_ticks(0),
+            request_id: 0,
+            loose: false,
+        };
+        Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap()
+    }
+
+    #[test]
+    fn times_and_attributes() {
+        let at = Timestamp::parse_iso("2022-03-10T10:14:30.5000000Z").unwrap();
+        let sent = [
+            ("x-ms-file-attributes", "ReadOnly|Directory"),
+            ("x-ms-file-creation-time", "Now"),
+            ("x-ms-file-last-write-time", "preserve"),
+            ("x-ms-file-change-time", "2022-03-10T10:14:30.5000000Z"),
+            ("x-ms-file-permission", "Inherit"),
+        ];
+        let expected = SetSmb {
+            attributes: Some(SetAttributes::To(Attributes::READ_ONLY.with(Attributes::DIRECTORY))),
+            created: Some(SetTime::Now),
+            written: Some(SetTime::Preserve),
+            changed: Some(SetTime::At(at)),
+            permission: Some(SetPermission::Inherit),
+            restore: false,
+        };
+        assert_eq!(properties(&head("2021-06-08", &sent)), Ok(expected));
+    }
+
+    /// "Create File": required from 2019-02-02 on, optional since 2021-06-08.
+    #[test]
+    fn what_may_be_left_out_depends_on_the_version() {
+        let missing = Err(Refusal::MissingRequiredHeader { header: "x-ms-file-attributes".into() });
+        assert_eq!(properties(&head("2018-11-09", &[])), Ok(SetSmb::default()));
+        assert_eq!(properties(&head("2019-02-02", &[])), missing);
+        assert_eq!(properties(&head("2021-06-08", &[])), Ok(SetSmb::default()));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for (name, value) in [
+            ("x-ms-file-attributes", "Shiny"),
+            ("x-ms-file-creation-time", "yesterday"),
+            ("x-ms-file-permission-key", "1"),
+            ("x-ms-mode", "9999"),
+            ("x-ms-owner", "-1"),
+        ] {
+            let head = head("2025-05-05", &[(name, value)]);
+            let refusal = properties(&head).err().or(posix(&head).err());
+            assert_eq!(refusal, Some(Refusal::InvalidHeaderValue { header: name.into(), value: value.into() }));
+        }
+    }
+
+    #[test]
+    fn a_permission_is_text_or_a_key() {
+        let text = ("x-ms-file-permission", "O:BAG:BAD:");
+        let key = ("x-ms-file-permission-key", "1*9622787259914961209");
+        let set = |sent: &[(&str, &str)]| optional(&head("2024-11-04", sent)).map(|set| set.permission);
+        let binary = Some(SetPermission::Text { text: "O:BAG:BAD:".into(), format: Format::Binary });
+        assert_eq!(set(&[text, ("x-ms-file-permission-format", "binary")]), Ok(binary));
+        assert!(matches!(set(&[key]), Ok(Some(SetPermission::Key(_)))));
+        assert!(set(&[text, key]).is_err());
+    }
+
+    #[test]
+    fn modes_are_octal() {
+        let set = posix(&head("2025-05-05", &[("x-ms-mode", "0644"), ("x-ms-owner", "345"), ("x-ms-group", "0")]));
+        assert_eq!(set, Ok(SetPosix { mode: Some(0o644), owner: Some(345), group: Some(0) }));
+    }
 }

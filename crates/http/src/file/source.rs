@@ -98,7 +98,7 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
         }
         Service::Blob | Service::Dfs => {
             edge.admit_source(head, &get_blob::SPEC, owned).await?;
-            let read = ReadBlob { snapshot: headers::snapshot(head)?, conditions: Conditions::default(), lease: None };
+            let read = ReadBlob { which: headers::which(head)?, conditions: Conditions::default(), lease: None };
             let mut reader = store.open_blob(&head.blob_at()?, read).await?;
             let length = reader.blob.content.length;
             reader.seek(0, length);
@@ -165,12 +165,11 @@ fn service(head: &Head, uri: &Uri, authority: &str) -> Result<Service, Refusal> 
 /// CannotVerifyCopySource, with the status that reading the source came to.
 pub fn unverified(ask: &mut Ask, refusal: &Refusal) -> Refusal {
     let said = status::of(refusal);
-    let detailed = ask.head.version >= SAYS_MORE;
-    if detailed {
+    if ask.head.version >= SAYS_MORE {
         ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(said.status));
         ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), HeaderValue::from_static(said.code));
     }
-    Refusal::CannotVerifyCopySource { status: said.status, code: said.code, message: said.message, detailed }
+    Refusal::CannotVerifyCopySource { status: said.status, code: said.code.into(), message: said.message }
 }
 
 /// The source as it is kept and shown: without the signature that opened it.

@@ -2,6 +2,7 @@
 //! Parsers here refuse what they do not understand; none of them panics or holds more than it was given.
 
 pub mod digest;
+pub mod multipart;
 pub mod range;
 pub mod structured;
 pub mod xml;

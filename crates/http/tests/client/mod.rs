@@ -114,7 +114,7 @@ impl Client {
 fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, String)], length: usize) -> String {
     let header = |name: &str| headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str());
     let length = if length == 0 { String::new() } else { length.to_string() };
-    let mut text = format!("{method}\n\n\n{length}\n{}\n\n\n", header("content-md5"));
+    let mut text = format!("{method}\n\n\n{length}\n{}\n{}\n\n", header("content-md5"), header("Content-Type"));
     for name in ["if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"] {
         text += &format!("{}\n", header(name));
     }

@@ -13,7 +13,9 @@ impl SetBlobProperties {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
         permit_unarchived(blob)?;
-        Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, ..blob.clone() })
+        // What was copied is the client's own by now ("Get Blob").
+        let copy = None;
+        Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, copy, ..blob.clone() })
     }
 }
 

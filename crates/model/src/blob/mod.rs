@@ -6,6 +6,7 @@
 
 mod blocks;
 mod change;
+mod copy;
 mod read;
 mod record;
 mod requests;
@@ -13,6 +14,7 @@ mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
+pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use record::{
     Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
     Rehydrating, Tier, Which,
@@ -26,7 +28,9 @@ use crate::{Conditions, Lease, LeaseId, Refusal, Timestamp};
 /// The conditions of an operation that needs a blob, then that it is there.
 fn existing<'a>(current: Option<&'a Blob>, conditions: &Conditions) -> Result<&'a Blob, Refusal> {
     conditions.permit_write(current.map(seen))?;
-    current.ok_or(Refusal::BlobNotFound)
+    let blob = current.ok_or(Refusal::BlobNotFound)?;
+    copy::permit_no_copy(blob)?;
+    Ok(blob)
 }
 
 /// Whether a blob may be created, or replaced; and the lease that the new one keeps.
@@ -48,6 +52,7 @@ fn permit_replacement(
         (Err(unmet), _) => return Err(unmet),
     }
     let lease = lease?;
+    current.map_or(Ok(()), copy::permit_no_copy)?;
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }
 

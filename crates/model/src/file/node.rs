@@ -44,7 +44,7 @@ impl SetSmb {
             Some(SetAttributes::Preserve) | None => Attributes::NONE,
         };
         Smb {
-            attributes: sent.with(own),
+            attributes: if self.restore { sent } else { sent.with(own) },
             created: time(self.created, now, now),
             written: time(self.written, now, now),
             changed: time(self.changed, now, now),

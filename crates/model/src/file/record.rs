@@ -14,10 +14,13 @@ pub struct Share {
     pub quota_gib: u32,
     pub tier: ShareTier,
     pub tier_changed: Timestamp,
+    /// Which tier it had before that, unless it was made with this one.
+    pub tier_before: Option<ShareTier>,
     pub protocol: Protocol,
     /// NFS shares only.
     pub root_squash: Option<RootSquash>,
     pub snapshot_directory: Option<bool>,
+    pub smb_directory_lease: Option<bool>,
     pub paid_bursting: PaidBursting,
     pub provisioned_iops: Option<u64>,
     pub provisioned_bandwidth_mibps: Option<u64>,

@@ -22,6 +22,7 @@ pub struct ShareSettings {
     pub tier: Option<ShareTier>,
     pub root_squash: Option<RootSquash>,
     pub snapshot_directory: Option<bool>,
+    pub smb_directory_lease: Option<bool>,
     pub paid_bursting: PaidBursting,
     pub provisioned_iops: Option<u64>,
     pub provisioned_bandwidth_mibps: Option<u64>,
@@ -114,6 +115,8 @@ pub struct SetSmb {
     pub written: Option<SetTime>,
     pub changed: Option<SetTime>,
     pub permission: Option<SetPermission>,
+    /// `x-ms-file-property-semantics: Restore`: something new gets what is said and no more, as from a backup.
+    pub restore: bool,
 }
 
 /// `x-ms-mode`, `x-ms-owner`, `x-ms-group`.

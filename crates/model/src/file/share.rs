@@ -22,8 +22,10 @@ impl ShareSettings {
             quota_gib: self.quota_gib.unwrap_or(share.quota_gib),
             tier,
             tier_changed: if tier == share.tier { share.tier_changed } else { now },
+            tier_before: if tier == share.tier { share.tier_before } else { Some(share.tier) },
             root_squash: self.root_squash.or(share.root_squash),
             snapshot_directory: self.snapshot_directory.or(share.snapshot_directory),
+            smb_directory_lease: self.smb_directory_lease.or(share.smb_directory_lease),
             paid_bursting: PaidBursting {
                 enabled: bursting.enabled.or(share.paid_bursting.enabled),
                 max_iops: bursting.max_iops.or(share.paid_bursting.max_iops),
@@ -51,9 +53,11 @@ impl CreateShare {
             quota_gib: QUOTA_GIB,
             tier,
             tier_changed: now,
+            tier_before: None,
             protocol: self.protocol,
             root_squash,
             snapshot_directory: None,
+            smb_directory_lease: None,
             paid_bursting: PaidBursting::default(),
             provisioned_iops: None,
             provisioned_bandwidth_mibps: None,
@@ -61,7 +65,8 @@ impl CreateShare {
             policies: Vec::new(),
             lease: Lease::Available,
         };
-        Ok(self.settings.apply(plain, now))
+        // A share is not moved to the tier that it is made with.
+        Ok(Share { tier_before: None, ..self.settings.apply(plain, now) })
     }
 }
 
@@ -76,10 +81,13 @@ impl Share {
         Ok((Share { lease: outcome.lease, ..self.clone() }, outcome))
     }
 
-    /// As a snapshot keeps it: with the lease left behind.
-    pub fn frozen(&self, metadata: Option<crate::Metadata>) -> Share {
-        let metadata = metadata.unwrap_or_else(|| self.metadata.clone());
-        Share { metadata, lease: Lease::Available, ..self.clone() }
+    /// As a snapshot keeps it: with the lease left behind. Observed: with metadata of its own it has an ETag of its own.
+    pub fn frozen(&self, metadata: Option<crate::Metadata>, now: Timestamp) -> Share {
+        let share = Share { lease: Lease::Available, ..self.clone() };
+        match metadata {
+            None => share,
+            Some(metadata) => Share { metadata, ..share.changed(now) },
+        }
     }
 
     /// As it comes back from among the deleted.

@@ -67,7 +67,7 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
     element(out, "Etag", &item.share.etag.to_string());
     lease(out, item.share.lease.shown(listing.now));
     number(out, "Quota", item.share.quota_gib);
-    settings(out, &item.share, item.snapshot.is_some());
+    settings(out, &item.share, item.snapshot.is_some(), listing.now);
     element(out, "DefaultEncryptionScope", "$account-encryption-key");
     element(out, "DenyEncryptionScopeOverride", "false");
     if let Some(deleted) = &item.deleted {
@@ -82,7 +82,7 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
 }
 
 /// Observed: a snapshot's tier is not listed.
-fn settings(out: &mut String, share: &Share, snapshot: bool) {
+fn settings(out: &mut String, share: &Share, snapshot: bool, now: Timestamp) {
     use crate::file::describe;
     if let Some(given) = describe::provisioned(share) {
         number(out, "ProvisionedIops", given.iops);
@@ -97,6 +97,7 @@ fn settings(out: &mut String, share: &Share, snapshot: bool) {
         if !premium {
             element(out, "AccessTierChangeTime", &share.tier_changed.to_http());
         }
+        optional(out, "AccessTierTransitionState", describe::transition(share, now).as_deref());
     }
     if premium {
         element(out, "EnabledProtocols", describe::protocol(share.protocol));
@@ -105,6 +106,7 @@ fn settings(out: &mut String, share: &Share, snapshot: bool) {
     let flag = |value: Option<bool>| value.map(|value| value.to_string());
     let count = |value: Option<u64>| value.map(|value| value.to_string());
     optional(out, "EnableSnapshotVirtualDirectoryAccess", flag(share.snapshot_directory).as_deref());
+    optional(out, "EnableSmbDirectoryLease", flag(share.smb_directory_lease).as_deref());
     optional(out, "PaidBurstingEnabled", flag(share.paid_bursting.enabled).as_deref());
     optional(out, "PaidBurstingMaxIops", count(share.paid_bursting.max_iops).as_deref());
     optional(out, "PaidBurstingMaxBandwidthMibps", count(share.paid_bursting.max_bandwidth_mibps).as_deref());
@@ -216,9 +218,13 @@ fn entry(out: &mut String, listing: &EntryListing<'_>, item: &EntryItem) {
     out.extend(["</", tag, ">"]);
 }
 
-pub fn handles(page: &HandlePage, version: Version) -> Vec<u8> {
+pub fn handles(page: &HandlePage, marker: Option<&str>, max_results: Option<u32>, version: Version) -> Vec<u8> {
     let mut out = document(128 + page.items.len() * 384);
     out.push_str("<EnumerationResults>");
+    optional(&mut out, "Marker", marker);
+    if let Some(most) = max_results {
+        number(&mut out, "MaxResults", most);
+    }
     surround(&mut out, "Entries", page.items.is_empty(), |out| {
         for item in &page.items {
             handle(out, item, version);
@@ -365,3 +371,6 @@ fn read_retention(node: &Node<'_>) -> Result<Retention, Refusal> {
     let days = text.parse().ok().filter(|days| (1..=365).contains(days)).ok_or_else(|| wrong(text))?;
     Ok(Retention { days: Some(days), allow_permanent_delete: None })
 }
+
+#[cfg(test)]
+mod tests;

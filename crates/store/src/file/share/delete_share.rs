@@ -3,26 +3,34 @@
 //! The share's own space says first that it has ended; from then on nobody can act in it. Its row in the root follows in a second
 //! transaction. If a process dies between the two, whoever makes the name anew finishes the work, or the sweeper does.
 
-use lazuli_engine::{Partition, Space};
+use lazuli_engine::{Key, Partition, Space};
 use lazuli_model::file::{DeleteShare, Share};
-use lazuli_model::{Lease, Timestamp};
+use lazuli_model::{Lease, Refusal, Timestamp};
 
 use super::{Head, ShareKeys, WINDOWS_EPOCH, born, keys};
 use crate::file::rows::{Buried, Ended, Snapshot};
 use crate::file::tree::Tree;
-use crate::keys::{ROOT, dead_space};
+use crate::keys::{DEAD_SPACES, ROOT, dead_space};
 use crate::records::{DeadSpace, Garbage, decode, encode};
 use crate::transact::{Decided, get, now};
 use crate::{Failure, ShareAt, Store};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+/// Among so many that were deleted lately.
+const DEAD_LOOKED_AT: usize = 1000;
 
 impl Store {
     pub async fn delete_share(&self, at: &ShareAt, delete: DeleteShare) -> Result<(), Failure> {
         if let Some(time) = delete.snapshot {
             return self.change_tree(at, move |tree| delete_snapshot(tree, &delete, time)).await;
         }
-        let found = self.found_share(at).await?;
+        let found = match self.found_share(at).await {
+            // Observed: to delete a share with its snapshots once more, while it goes, is no error.
+            Err(Failure::Refused(Refusal::ShareNotFound)) if delete.snapshots.is_some() && self.goes(at).await? => {
+                return Ok(());
+            }
+            found => found?,
+        };
         let life = found.life;
         self.change_found(found, move |tree| {
             let now = tree.now();
@@ -35,6 +43,18 @@ impl Store {
         })
         .await?;
         self.bury_share(at).await
+    }
+
+    /// Whether a share of this name was deleted, and its space is still being swept.
+    async fn goes(&self, at: &ShareAt) -> Result<bool, Failure> {
+        let partition = keys::share_partition(at);
+        self.look(|txn| {
+            let all = Key::new(ROOT, DEAD_SPACES, &[]);
+            let rows = txn.scan(&all, &all.after_prefix(), DEAD_LOOKED_AT)?;
+            let mut dead = rows.iter().filter_map(|(_, bytes)| decode::<DeadSpace>(bytes).ok());
+            Ok(dead.any(|dead| dead.partition[..] == partition[..]))
+        })
+        .await
     }
 
     /// Takes a share that has ended out of the root. What cannot be brought back is left to the sweeper.

@@ -8,7 +8,7 @@ use crate::records::encode;
 use crate::{Failure, ShareAt, Store};
 
 impl Store {
-    /// The snapshot's time, and the share it was taken of, which does not change.
+    /// The snapshot's time, and the share as it keeps it.
     pub async fn snapshot_share(&self, at: &ShareAt, snapshot: SnapshotShare) -> Result<(Timestamp, Share), Failure> {
         self.change_tree(at, move |tree| {
             if tree.head.snapshots.len() >= share::SNAPSHOTS_MAX {
@@ -18,14 +18,14 @@ impl Store {
             let next = tree.head.last_snapshot.plus_seconds(1);
             let time = tree.now().whole_seconds().max(next);
             let current = tree.share()?;
-            let frozen = current.frozen(snapshot.metadata.clone());
+            let frozen = current.frozen(snapshot.metadata.clone(), tree.now());
             let head = tree.change_head();
             let epoch = head.epoch;
             head.epoch += 1;
             head.snapshots.push(epoch);
             head.last_snapshot = time;
-            tree.txn.put(tree.keys.snapshot(time), encode(&Snapshot { epoch, share: frozen }));
-            Ok((time, current))
+            tree.txn.put(tree.keys.snapshot(time), encode(&Snapshot { epoch, share: frozen.clone() }));
+            Ok((time, frozen))
         })
         .await
     }
