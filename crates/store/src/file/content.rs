@@ -24,16 +24,21 @@ impl Tree<'_, '_> {
         Ok(())
     }
 
-    /// Makes `from..to` a hole, as far as one transaction may. True when that was all.
-    pub fn clear_content(&mut self, node: &mut Node, from: u64, to: u64) -> Decided<bool> {
-        if node.content == 0 || from >= to {
+    /// Makes `from..to` a hole, as far as one transaction may, and writes the rest that is no hole. True when that was all.
+    pub fn clear_content(&mut self, node: &mut Node, from: u64, to: u64, rest: &[(u64, Fill)]) -> Decided<bool> {
+        if (node.content == 0 && rest.is_empty()) || from >= to {
             return Ok(true);
         }
         let seen = self.writable(node);
         let mut editor = Editor::new(&self.keys.content, seen);
-        let rest = editor.clear(self.txn, from, to, CLEARED)?;
+        let next = editor.clear(self.txn, from, to, CLEARED)?;
+        if next.is_none() {
+            for (at, fill) in rest {
+                editor.write(self.txn, *at, fill)?;
+            }
+        }
         editor.finish(&mut self.trash);
-        Ok(rest.is_none())
+        Ok(next.is_none())
     }
 
     /// The content and the epoch to write at: a new one after a snapshot that sees the last.

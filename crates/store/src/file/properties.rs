@@ -52,7 +52,7 @@ impl Store {
                     let permission = tree.set_permission(set.smb.permission.as_ref(), parent, false)?;
                     let mut changed = set.decide(&node, permission, tree.now())?;
                     let (before, after) = (node.length, changed.length);
-                    if after < before && !tree.clear_content(&mut changed, after, before)? {
+                    if after < before && !tree.clear_content(&mut changed, after, before, &[])? {
                         let partly = lazuli_model::file::Node { content_epoch: changed.content_epoch, ..node };
                         tree.put_node(&partly)?;
                         return Ok(None);

@@ -52,10 +52,8 @@ impl Store {
                     let (node, parent) = tree.find_file(&path)?;
                     let lease = tree.admit_leased(&node, Act::Write, clear.lease)?;
                     let mut node = clear.decide(&node, tree.now())?;
-                    let done = tree.clear_content(&mut node, clear.from, clear.to)?;
-                    if done {
-                        tree.zero_edges(&mut node, clear.from, clear.to)?;
-                    }
+                    let edges = edges(&node, &clear);
+                    let done = tree.clear_content(&mut node, clear.from, clear.to, &edges)?;
                     tree.put_node(&node)?;
                     Ok((entry(node, parent, lease), done))
                 })
@@ -92,20 +90,14 @@ impl Store {
     }
 }
 
-impl Tree<'_, '_> {
-    /// What was cleared and does not fill a sector counts as written. Beyond the end there is nothing to count.
-    fn zero_edges(&mut self, node: &mut Node, from: u64, to: u64) -> Decided<()> {
-        let ends_the_file = to == node.length;
-        let (first, last) = (from.next_multiple_of(SECTOR), if ends_the_file { to } else { to / SECTOR * SECTOR });
-        let edges = if first > last { [(from, to), (to, to)] } else { [(from, first), (last, to)] };
-        for (from, to) in edges {
-            if from < to {
-                let zeros = Body::Inline(Bytes::from(vec![0; (to - from) as usize])); // less than a sector
-                self.write_content(node, from, &Fill::of(&zeros, to - from))?;
-            }
-        }
-        Ok(())
-    }
+/// What is cleared and does not fill a sector counts as written. Beyond the file's end there is nothing to count.
+fn edges(node: &Node, clear: &ClearRange) -> Vec<(u64, Fill)> {
+    let (from, to) = (clear.from, clear.to);
+    let first = from.next_multiple_of(SECTOR);
+    let last = if to == node.length { to } else { to / SECTOR * SECTOR };
+    let edges = if first > last { [(from, to), (to, to)] } else { [(from, first), (last, to)] };
+    let zeros = |length: u64| Fill::of(&Body::Inline(Bytes::from(vec![0; length as usize])), length);
+    edges.into_iter().filter(|(from, to)| from < to).map(|(from, to)| (from, zeros(to - from))).collect()
 }
 
 enum Step {

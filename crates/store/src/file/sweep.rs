@@ -52,7 +52,7 @@ pub(crate) fn collect_superseded(
             (Superseded::Row { .. }, Some(Noted::Row(row))) if kept_for.is_none() => forget_row(txn, row)?,
             (Superseded::Row { .. }, _) => {}
             (Superseded::Content { dead, .. }, Some(Noted::Content(content))) => {
-                garbage.push(Garbage::Sparse(forgetting(&head, content, dead)));
+                garbage.push(Garbage::Sparse(forgetting(&head, content, dead.then_some(snapshot))));
             }
             (Superseded::Content { .. }, Some(Noted::Row(_)) | None) => {}
         }
@@ -83,11 +83,13 @@ fn noted(note: &Key) -> Option<Noted> {
     Some(Noted::Row(Key::new(note.space(), Column(letter), &[rest])))
 }
 
-/// All that no snapshot and, while it lives, no reader of the present sees.
-fn forgetting(head: &Head, content: u64, dead: bool) -> Forgetting {
+/// All that nobody sees: of a content that lives, no snapshot and no reader of the present; of one that died, no snapshot up to the
+/// last that saw it.
+fn forgetting(head: &Head, content: u64, last: Option<u64>) -> Forgetting {
     let mut visible = head.snapshots.clone();
-    if !dead {
-        visible.push(head.epoch);
+    match last {
+        Some(last) => visible.retain(|epoch| *epoch <= last),
+        None => visible.push(head.epoch),
     }
     Forgetting { until: head.epoch, visible, ..Forgetting::all(content) }
 }
