@@ -33,18 +33,18 @@ def keys_of(text):
 def test_an_account_is_made_used_rotated_and_deleted_while_the_server_runs(own, tmp_path):
     server = own(tmp_path / "data")
     key1, key2 = keys_of(lazuli(server.directory, "create", "another1"))
-    blobs(server, "another1", key2).create_container("c")
+    blobs(server, "another1", key2).create_container("ccc")
     old, (new, kept) = key1, keys_of(lazuli(server.directory, "rotate-key", "another1", "key1"))
     assert kept == key2 and new != old
-    assert blobs(server, "another1", new).get_container_client("c").exists()
+    assert blobs(server, "another1", new).get_container_client("ccc").exists()
     with pytest.raises(HttpResponseError) as refused:
-        blobs(server, "another1", old).get_container_client("c").get_container_properties()
+        blobs(server, "another1", old).get_container_client("ccc").get_container_properties()
     assert refused.value.status_code == 403
     assert "still has containers" in lazuli(server.directory, "delete", "another1", fails=True)
-    blobs(server, "another1", new).delete_container("c")
+    blobs(server, "another1", new).delete_container("ccc")
     lazuli(server.directory, "delete", "another1")
     with pytest.raises(HttpResponseError) as refused:
-        blobs(server, "another1", new).create_container("c")
+        blobs(server, "another1", new).create_container("ccc")
     assert refused.value.status_code == 403
 
 
@@ -67,5 +67,5 @@ def test_settings_survive_and_are_made_without_a_server(own, tmp_path):
     again = own(server.directory, flags=["--setting", f"{ACCOUNT}:container-soft-delete=3"])
     shown = lazuli(again.directory, "show", ACCOUNT)
     assert (setting(shown, "public-access"), setting(shown, "container-soft-delete")) == ("off", "3")
-    blobs(again, "offline1", key).create_container("c")
+    blobs(again, "offline1", key).create_container("ccc")
     assert "there are versioning" in lazuli(again.directory, "set", ACCOUNT, "nonsense=on", fails=True)

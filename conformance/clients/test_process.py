@@ -264,7 +264,9 @@ def test_a_damaged_directory(own, tmp_path):
 @pytest.mark.parametrize("flags, advice", [
     (["--account", "name"], "NAME:KEY"),
     (["--account", "name:***"], "base64"),
-    (["--oauth", "basic"], "SAS"),
+    (["--oauth", "basic"], "--oauth-insecure"),
+    (["--oauth", "verify", "--oauth-insecure"], "--oauth-issuer"),
+    (["--role", "*=Wizard", "--oauth", "basic", "--oauth-insecure"], "Storage Blob Data Owner"),
     (["--cert", "missing.pem", "--key", "missing.pem"], "missing.pem"),
     (["--cert", "cert.pfx", "--key", "x", "--pwd", "y"], "openssl"),
     (["--blob-port", "99999"], "--blob-port"),

@@ -10,16 +10,21 @@ use lazuli_model::{AccountName, AccountSettings};
 use lazuli_store::{Failure, Store};
 use ring::hmac;
 
+use crate::auth::Trust;
+
 /// Accounts by name: those of the configuration, and those that are stored, as far as they were asked for.
 #[derive(Debug, Default)]
 pub struct Accounts {
     by_name: RwLock<HashMap<String, Arc<Account>>>,
+    trust: Option<Arc<Trust>>,
 }
 
 /// An account's one or two keys. Either may sign, so that keys can be changed without a pause.
 pub struct Account {
     name: AccountName,
     keys: Vec<hmac::Key>,
+    /// What user delegation keys are derived from, once one was asked for.
+    delegation: Option<hmac::Key>,
     /// Its keys are the configuration's, whatever is stored.
     configured: bool,
     settings: Arc<AccountSettings>,
@@ -57,8 +62,17 @@ impl Accounts {
             return Err(BadKey::WrongCount);
         }
         let keys = keys.iter().map(|key| prepare(key)).collect::<Result<Vec<_>, _>>()?;
-        self.put(Account { name, keys, configured: true, settings: Arc::default() });
+        self.put(Account { name, keys, delegation: None, configured: true, settings: Arc::default() });
         Ok(())
+    }
+
+    /// Accept bearer tokens that `trust` vouches for.
+    pub fn accept_tokens(&mut self, trust: Arc<Trust>) {
+        self.trust = Some(trust);
+    }
+
+    pub fn trust(&self) -> Option<&Arc<Trust>> {
+        self.trust.as_ref()
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Account>> {
@@ -84,16 +98,18 @@ impl Accounts {
         if current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.settings, &stored.settings)) {
             return Ok(());
         }
+        let delegation = stored.account.as_ref().and_then(|account| account.delegation);
+        let delegation = delegation.map(|secret| hmac::Key::new(hmac::HMAC_SHA256, &secret.0));
         let kept = stored.account.as_ref().and_then(|account| account.keys.as_ref());
         match (current, kept) {
             (Some(current), _) if current.configured => {
                 let keys = current.keys.clone();
-                self.put(Account { name: parsed, keys, configured: true, settings: stored.settings });
+                self.put(Account { name: parsed, keys, delegation, configured: true, settings: stored.settings });
             }
             (_, Some(kept)) => {
                 // They were made by the server, so they are good; one that is not signs nothing.
                 let keys = [&kept.key1, &kept.key2].into_iter().filter_map(|key| prepare(key).ok()).collect();
-                self.put(Account { name: parsed, keys, configured: false, settings: stored.settings });
+                self.put(Account { name: parsed, keys, delegation, configured: false, settings: stored.settings });
             }
             (Some(_), None) => {
                 self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name);
@@ -127,6 +143,10 @@ impl Account {
         &self.settings
     }
 
+    pub fn delegation(&self) -> Option<&hmac::Key> {
+        self.delegation.as_ref()
+    }
+
     /// Whether one of the keys made `tag` over `message`, compared in constant time.
     pub fn signed(&self, message: &[u8], tag: &[u8]) -> bool {
         self.keys.iter().any(|key| hmac::verify(key, message, tag).is_ok())
@@ -149,8 +169,15 @@ impl Accounts {
     /// With these settings for an account that is there.
     pub fn set(&mut self, name: &str, settings: AccountSettings) {
         let account = self.get(name).expect("the account");
-        let (name, keys) = (account.name.clone(), account.keys.clone());
-        self.put(Account { name, keys, configured: true, settings: Arc::new(settings) });
+        let (name, keys, delegation) = (account.name.clone(), account.keys.clone(), account.delegation.clone());
+        self.put(Account { name, keys, delegation, configured: true, settings: Arc::new(settings) });
+    }
+
+    pub fn delegate(&mut self, name: &str, secret: &[u8]) {
+        let account = self.get(name).expect("the account");
+        let (name, keys, settings) = (account.name.clone(), account.keys.clone(), account.settings.clone());
+        let delegation = Some(hmac::Key::new(hmac::HMAC_SHA256, secret));
+        self.put(Account { name, keys, delegation, configured: true, settings });
     }
 }
 

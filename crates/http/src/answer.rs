@@ -29,6 +29,7 @@ pub mod name {
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
         ACCESS_TIER_TRANSITION_STATE = "x-ms-access-tier-transition-state";
+        ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
@@ -57,6 +58,9 @@ pub mod name {
         DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
         DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
         ENABLED_PROTOCOLS = "x-ms-enabled-protocols";
+        ENCRYPTION_KEY_SHA256 = "x-ms-encryption-key-sha256";
+        ENCRYPTION_SCOPE = "x-ms-encryption-scope";
+        EXPIRY_TIME = "x-ms-expiry-time";
         ERROR_CODE = "x-ms-error-code";
         ETAG = "etag";
         FILE_ATTRIBUTES = "x-ms-file-attributes";
@@ -74,13 +78,17 @@ pub mod name {
         HANDLES_FAILED = "x-ms-number-of-handles-failed";
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
+        IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
+        IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
         LEASE_ID = "x-ms-lease-id";
         LEASE_STATE = "x-ms-lease-state";
         LEASE_STATUS = "x-ms-lease-status";
+        LEGAL_HOLD = "x-ms-legal-hold";
         LEASE_TIME = "x-ms-lease-time";
         LINK_COUNT = "x-ms-link-count";
         LINK_TEXT = "x-ms-link-text";
@@ -91,6 +99,7 @@ pub mod name {
         PAID_BURSTING_MAX_BANDWIDTH = "x-ms-share-paid-bursting-max-bandwidth-mibps";
         PAID_BURSTING_MAX_IOPS = "x-ms-share-paid-bursting-max-iops";
         POP_RECEIPT = "x-ms-popreceipt";
+        REHYDRATE_PRIORITY = "x-ms-rehydrate-priority";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
         ROOT_SQUASH = "x-ms-root-squash";

@@ -64,6 +64,18 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// The container, queue, table or share that it is or is in.
+    pub fn within(&self) -> Option<&str> {
+        match self {
+            Target::Service => None,
+            Target::Container(name) | Target::Blob { container: name, .. } => Some(name),
+            Target::Queue(name) | Target::Messages(name) | Target::Message { queue: name, .. } => Some(name),
+            Target::Share(name) | Target::Path { share: name, .. } => Some(name),
+        }
+    }
+}
+
 /// The query's parameters, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);

@@ -100,6 +100,8 @@ pub struct Spec {
     pub takes: u8,
     /// It changes what is stored, though its method does not say so.
     pub changes: bool,
+    /// Only whoever holds a token may.
+    pub bearer_only: bool,
 }
 
 impl Spec {
@@ -118,6 +120,7 @@ impl Spec {
         body: Body::None,
         takes: 0,
         changes: false,
+        bearer_only: false,
     };
 
     /// Whether it changes what is stored.
@@ -471,7 +474,7 @@ mod tests {
     #[test]
     fn conditions_are_those_of_the_reference() {
         let all = ETAGS | DATES | IF_TAGS;
-        let table: [(&str, u8); 41] = [
+        let table: &[(&str, u8)] = &[
             ("GetBlob", all | LEASE),
             ("GetBlobProperties", all | LEASE),
             ("GetBlobMetadata", all | LEASE),
@@ -483,6 +486,11 @@ mod tests {
             ("SetBlobMetadata", all | LEASE),
             ("SetBlobProperties", all | LEASE),
             ("SnapshotBlob", all | LEASE),
+            ("SetBlobTier", IF_TAGS | LEASE),
+            ("SetBlobExpiry", LEASE),
+            ("SetBlobImmutabilityPolicy", IF_UNMODIFIED_SINCE),
+            ("DeleteBlobImmutabilityPolicy", 0),
+            ("SetBlobLegalHold", 0),
             // ETags and dates were added to these two with 2026-02-06.
             ("GetBlobTags", all | LEASE),
             ("SetBlobTags", all | LEASE),
@@ -508,6 +516,7 @@ mod tests {
             ("GetServiceProperties", 0),
             ("SetServiceProperties", 0),
             ("GetServiceStats", 0),
+            ("GetUserDelegationKey", 0),
             ("GetAccountInfo", 0),
             ("GetAccountInfoOfContainer", 0),
             ("GetAccountInfoOfBlob", 0),
@@ -516,7 +525,7 @@ mod tests {
             ("ContainerBatch", 0),
         ];
         assert_eq!(table.len(), SERVED.len());
-        for (name, takes) in table {
+        for &(name, takes) in table {
             let operation = SERVED.iter().find(|operation| operation.spec.name == name);
             assert_eq!(operation.map(|operation| operation.spec.takes), Some(takes), "{name}");
         }

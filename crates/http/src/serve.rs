@@ -449,12 +449,6 @@ fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
     for (name, value) in &head.headers {
         let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
         let unsupported = match rest {
-            "encryption-key" | "encryption-key-sha256" | "encryption-algorithm" | "encryption-scope" => true,
-            "immutability-policy-until-date" | "immutability-policy-mode" => true,
-            "legal-hold" | "deny-encryption-scope-override" => !value.as_bytes().eq_ignore_ascii_case(b"false"),
-            "default-encryption-scope" => value.as_bytes() != b"$account-encryption-key",
-            "rehydrate-priority" | "expiry-option" | "expiry-time" => true,
-            "access-tier-if-modified-since" | "access-tier-if-unmodified-since" => true,
             "upn" | "rename-source" | "client-transaction-id" => false,
             other => other.starts_with("source-") || other.starts_with("copy-source"),
         };

@@ -191,6 +191,72 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         LeaseNotPresentWithLeaseOperation => say(409, "LeaseNotPresentWithLeaseOperation", absent),
 
         BlobAlreadyExists => say(409, "BlobAlreadyExists", "The specified blob already exists."),
+        AccessTierNotSupportedForBlobType => say(
+            400,
+            "AccessTierNotSupportedForBlobType",
+            "The access tier is not supported for this blob type.",
+        ),
+        BlobBeingRehydrated => say(
+            409,
+            "BlobBeingRehydrated",
+            "This operation is not permitted because the blob is being rehydrated.",
+        ),
+        BlobImmutableDueToLegalHold => say(
+            409,
+            "BlobImmutableDueToLegalHold",
+            "This operation is not permitted as the blob is immutable due to one or more legal holds.",
+        ),
+        BlobImmutableDueToPolicy => say(
+            409,
+            "BlobImmutableDueToPolicy",
+            "This operation is not permitted as the blob is immutable due to a policy.",
+        ),
+        BlobTierInadequateForContentLength => say(
+            409,
+            "BlobTierInadequateForContentLength",
+            "Specified blob tier size limit cannot be less than content length.",
+        ),
+        CannotChangeToLowerTier => {
+            say(409, "CannotChangeToLowerTier", "A higher blob tier has already been explicitly set.")
+        }
+        ContainerHasLegalHold => say(
+            409,
+            "ContainerHasLegalHold",
+            "This operation is not permitted as a blob in the container is immutable due to one or more legal holds.",
+        ),
+        ContainerImmutabilityPolicyLocked => say(
+            409,
+            "ContainerImmutabilityPolicyLocked",
+            "This operation is not permitted as a blob in the container is immutable due to a policy.",
+        ),
+        BlobCustomerSpecifiedEncryptionMismatch => say(
+            409,
+            "BlobCustomerSpecifiedEncryptionMismatch",
+            "The given customer specified encryption does not match the encryption used to encrypt the blob.",
+        ),
+        BlobDoesNotUseCustomerSpecifiedEncryption => say(
+            409,
+            "BlobDoesNotUseCustomerSpecifiedEncryption",
+            "The blob is not encrypted with customer specified encryption, but one was provided in the request.",
+        ),
+        BlobUsesCustomerSpecifiedEncryption => say(
+            409,
+            "BlobUsesCustomerSpecifiedEncryption",
+            "The blob is encrypted with customer specified encryption, but it was not provided in the request.",
+        ),
+        EncryptionScopeDisabled => {
+            say(403, "EncryptionScopeDisabled", "The encryption scope is disabled; enable it in the account's settings.")
+        }
+        RequestForbiddenByContainerEncryptionPolicy => say(
+            403,
+            "RequestForbiddenByContainerEncryptionPolicy",
+            "The request is forbidden by the container encryption policy.",
+        ),
+        ImmutabilityNotEnabled => say(
+            400,
+            "InvalidOperation",
+            "The account does not allow immutability policies and legal holds; see its setting 'immutability'.",
+        ),
         BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
         BlobNotFound => say(404, "BlobNotFound", "The specified blob does not exist."),
         BlockCountExceedsLimit => say(

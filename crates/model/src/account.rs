@@ -15,6 +15,8 @@ use crate::service::Retention;
 pub struct Account {
     pub created: Timestamp,
     pub keys: Option<Keys>,
+    /// What user delegation keys are derived from; made with the first of them, and taken away to revoke them all.
+    pub delegation: Option<Secret>,
     pub settings: AccountSettings,
 }
 
@@ -28,6 +30,16 @@ pub struct Keys {
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keys(…)")
+    }
+}
+
+/// Bytes that nobody may guess or print.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret(pub [u8; 32]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
     }
 }
 

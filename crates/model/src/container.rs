@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::access::{PublicAccess, StoredPolicy};
+use crate::blob::ContainerScope;
 use crate::conditions::Seen;
 use crate::lease::{self, Action, On, Outcome};
 use crate::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
@@ -14,6 +15,8 @@ use crate::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp
 pub struct Container {
     /// The incarnation: a container created again under the same name is another space.
     pub id: u128,
+    /// In what scope its blobs are encrypted when nobody says. Right behind the id, so that it is read without the rest.
+    pub scope: Option<ContainerScope>,
     pub etag: ETag,
     pub modified: Timestamp,
     pub metadata: Metadata,
@@ -25,6 +28,7 @@ pub struct Container {
 #[derive(Clone, Debug)]
 pub struct CreateContainer {
     pub id: u128,
+    pub scope: Option<ContainerScope>,
     pub metadata: Metadata,
     pub public: PublicAccess,
 }
@@ -86,6 +90,7 @@ impl CreateContainer {
             Some(_) => Err(Refusal::ContainerAlreadyExists),
             None => Ok(Container {
                 id: self.id,
+                scope: self.scope.clone(),
                 etag: ETag::of(now),
                 modified: now,
                 metadata: self.metadata.clone(),

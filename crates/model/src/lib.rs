@@ -12,6 +12,7 @@ pub mod metadata;
 pub mod names;
 pub mod queue;
 pub mod refusal;
+pub mod roles;
 pub mod service;
 pub mod tags;
 pub mod time;

@@ -34,12 +34,20 @@ pub enum Refusal {
 
     // Containers and blobs
     BlobAlreadyExists,
+    AccessTierNotSupportedForBlobType,
     BlobArchived,
+    BlobBeingRehydrated,
+    BlobImmutableDueToLegalHold,
+    BlobImmutableDueToPolicy,
     BlobNotFound,
+    BlobTierInadequateForContentLength,
+    CannotChangeToLowerTier,
     BlockCountExceedsLimit,
     BlockListTooLong,
     ContainerAlreadyExists,
     ContainerBeingDeleted,
+    ContainerHasLegalHold,
+    ContainerImmutabilityPolicyLocked,
     ContainerNotFound,
     InvalidBlobOrBlock,
     InvalidBlobTier,
@@ -57,6 +65,16 @@ pub enum Refusal {
     EmptyTagName,
     InvalidTag,
     UnauthorizedBlobOverwrite,
+
+    // Encryption
+    BlobCustomerSpecifiedEncryptionMismatch,
+    BlobDoesNotUseCustomerSpecifiedEncryption,
+    BlobUsesCustomerSpecifiedEncryption,
+    /// A scope that exists and was disabled: nothing in it can be read or written.
+    EncryptionScopeDisabled,
+    RequestForbiddenByContainerEncryptionPolicy,
+    /// The account does not allow immutability policies and legal holds.
+    ImmutabilityNotEnabled,
 
     // Copies
     BothUserTagsAndSourceTagsCopyPresent,

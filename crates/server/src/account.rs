@@ -21,6 +21,7 @@ pub enum Ask {
     Create { name: String, changes: Vec<(String, String)> },
     Delete { name: String },
     RotateKey { name: String, key: WhichKey },
+    RevokeDelegationKeys { name: String },
 }
 
 /// Carries out a command of the command line, and gives what is to be printed.
@@ -50,9 +51,10 @@ impl Ask {
             AccountCommand::Set { name, changes } => Ask::Set { name: name.clone(), changes: pairs(changes)? },
             AccountCommand::Create { name, changes } => Ask::Create { name: name.clone(), changes: pairs(changes)? },
             AccountCommand::Delete { name } => Ask::Delete { name: name.clone() },
-            AccountCommand::RotateKey { name, key } => Ask::RotateKey {
+            AccountCommand::RevokeDelegationKeys { name } => Ask::RevokeDelegationKeys { name: name.clone() },
+            AccountCommand::RotateKey { name, which } => Ask::RotateKey {
                 name: name.clone(),
-                key: match key {
+                key: match which {
                     KeyName::Key1 => WhichKey::Key1,
                     KeyName::Key2 => WhichKey::Key2,
                 },
@@ -118,6 +120,10 @@ pub async fn carry_out(ask: &Ask, store: &Store, configured: impl Fn(&str) -> bo
             let account = store.rotate_account_key(&parse(name)?, *key, new).await;
             let account = account.map_err(|trouble| said(name, trouble))?;
             Ok(account.keys.as_ref().map(show_keys).unwrap_or_default())
+        }
+        Ask::RevokeDelegationKeys { name } => {
+            store.revoke_delegation_keys(&parse(name)?).await.map_err(|trouble| said(name, trouble))?;
+            Ok(format!("revoked the user delegation keys of {name}\n"))
         }
     }
 }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use lazuli_model::blob::Rehydration;
 
 #[derive(Debug, Parser)]
 #[command(name = "lazuli", version, about = "Azure Storage that anyone can run.", args_override_self = true)]
@@ -55,7 +56,13 @@ pub enum AccountCommand {
     /// Delete an account that is empty
     Delete { name: String },
     /// Replace one of an account's two keys; the other keeps working
-    RotateKey { name: String, key: KeyName },
+    RotateKey {
+        name: String,
+        #[arg(value_name = "KEY")]
+        which: KeyName,
+    },
+    /// Make every user delegation key of an account worthless, and every SAS signed with one
+    RevokeDelegationKeys { name: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -134,6 +141,26 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", requires = "cert", global = true)]
     pub key: Option<PathBuf>,
 
+    /// Accept bearer tokens: `basic` checks all but the signature (for development); `verify` needs --oauth-issuer
+    #[arg(long, value_name = "MODE", value_enum, global = true)]
+    pub oauth: Option<Oauth>,
+
+    /// Whose tokens are accepted, and where the keys are (JWKS, a file or URL): https://issuer/=https://issuer/keys; repeatable
+    #[arg(long = "oauth-issuer", value_name = "ISSUER[=KEYS]", global = true)]
+    pub oauth_issuers: Vec<String>,
+
+    /// An audience besides https://storage.azure.com; repeatable
+    #[arg(long = "oauth-audience", value_name = "AUDIENCE", global = true)]
+    pub oauth_audiences: Vec<String>,
+
+    /// A role: OBJECT-ID=Storage Blob Data Reader[@ACCOUNT[/CONTAINER]], * for everybody; repeatable
+    #[arg(long = "role", value_name = "WHO=ROLE[@SCOPE]", global = true)]
+    pub roles: Vec<String>,
+
+    /// Accept bearer tokens and user delegation SAS without TLS
+    #[arg(long, global = true)]
+    pub oauth_insecure: bool,
+
     /// How much to log
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info, global = true)]
     pub log_level: Level,
@@ -157,6 +184,10 @@ pub struct Flags {
     /// Ignore headers and parameters that are not supported, instead of refusing the request
     #[arg(short = 'L', long, global = true)]
     pub loose: bool,
+
+    /// How long a blob takes to come back from the Archive tier; a third of it at high priority
+    #[arg(long, value_name = "SECONDS", default_value_t = Rehydration::DEFAULT.standard_seconds, global = true)]
+    pub rehydrate_seconds: u64,
 
     #[command(flatten)]
     pub azurite: Azurite,
@@ -185,10 +216,14 @@ pub struct Azurite {
     pub disable_product_style_url: bool,
     #[arg(long = "extentMemoryLimit", global = true, hide = true)]
     pub extent_memory_limit: Option<f64>,
-    #[arg(long = "oauth", global = true, hide = true)]
-    pub oauth: Option<String>,
     #[arg(long = "pwd", global = true, hide = true)]
     pub pwd: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Oauth {
+    Basic,
+    Verify,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

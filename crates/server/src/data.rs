@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lazuli_engine::extents::{self, Extents};
 use lazuli_engine::{Embedded, Engine, EngineExt, Memory, Stop, content, embedded};
+use lazuli_model::blob::Rehydration;
 use lazuli_store::Store;
 
 use crate::settings::Place;
@@ -32,6 +33,10 @@ impl Data {
         let engine: Arc<dyn Engine> = keys.clone();
         let store = Store::new(engine.clone(), extents.clone());
         Ok(Self { store, engine, embedded: Some((keys, extents)) })
+    }
+
+    pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
+        Self { store: self.store.rehydrating_in(rehydration), ..self }
     }
 
     /// Whether a read works.

@@ -17,7 +17,7 @@ use crate::console::Console;
 use crate::data::Data;
 use crate::listen::{self, Shared, bind};
 use crate::settings::{Place, Settings};
-use crate::{account, background, banner, ids, telemetry};
+use crate::{account, background, banner, ids, oauth, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let queue = bind(settings.queue, "--queue-port").await?;
     let file = bind(settings.file, "--file-port").await?;
     let console_at = bind_console(&settings).await?;
-    let data = Arc::new(Data::open(&settings.place)?);
+    let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     telemetry::start(flags)?;
     for (name, changes) in &settings.account_settings {
@@ -64,6 +64,10 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let (stop, stopping) = watch::channel(false);
     let (alive, mut all_ended) = mpsc::channel(1);
     let slots = Arc::new(Semaphore::new(slots));
+    if let Some(trust) = settings.accounts.trust() {
+        oauth::load(trust, &settings.key_sources).await?;
+        tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
+    }
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use lazuli_http::{Accounts, Options};
 use lazuli_model::AccountName;
+use lazuli_model::blob::Rehydration;
 use lazuli_store::Changes;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cli::Flags;
+use crate::oauth::{self, KeySource};
 use crate::{account, tls};
 
 /// The account that every Azure tool knows, with its public key: `UseDevelopmentStorage=true`.
@@ -41,6 +43,9 @@ pub struct Settings {
     /// Nobody asked for this console port: if it is taken, another will do.
     pub console_may_move: bool,
     pub tls: Option<TlsAcceptor>,
+    pub rehydration: Rehydration,
+    /// Where the keys of token issuers are.
+    pub key_sources: Vec<KeySource>,
 }
 
 impl Settings {
@@ -50,7 +55,11 @@ impl Settings {
             (Some(cert), Some(key)) => Some(tls::acceptor(cert, key)?),
             (None, _) | (_, None) => None,
         };
-        let (accounts, account_names) = accounts(&flags.accounts, !flags.no_development_account)?;
+        let (mut accounts, account_names) = accounts(&flags.accounts, !flags.no_development_account)?;
+        let (trust, key_sources) = oauth::trust(flags, tls.is_some())?;
+        if let Some(trust) = trust {
+            accounts.accept_tokens(trust);
+        }
         Ok(Self {
             place: if flags.in_memory {
                 Place::Memory
@@ -67,17 +76,14 @@ impl Settings {
             console: SocketAddr::new(flags.host, flags.console_port.unwrap_or(DEFAULT_CONSOLE_PORT)),
             console_may_move: flags.console_port.is_none(),
             tls,
+            rehydration: Rehydration::of(flags.rehydrate_seconds),
+            key_sources,
         })
     }
 }
 
 /// What Azurite can and we cannot. To ignore these would be to serve something else than was asked for.
 fn refuse_azurites(flags: &Flags) -> Result<(), String> {
-    if flags.azurite.oauth.is_some() {
-        return Err("--oauth: signing in with Microsoft Entra tokens is not supported yet; leave the flag out and use an account key \
-                    or a SAS"
-            .into());
-    }
     if flags.azurite.pwd.is_some() {
         return Err(tls::pfx_advice(flags.cert.as_deref().unwrap_or("FILE.pfx".as_ref())));
     }

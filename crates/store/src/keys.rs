@@ -28,6 +28,8 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const EXPIRIES: Column = Column(b'z');
+pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 
@@ -122,11 +124,24 @@ pub fn owner(key: &Key) -> Bytes {
         HEADS | TEXTS | MESSAGES => Bytes::new(),
         column if crate::file::keys::COLUMNS.contains(&column) => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
+        EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
         _ => name_of(key),
     }
 }
 
-/// The name that a row of any of a container's columns but the claims begins with.
+/// When a blob expires, and its name.
+pub fn read_expiry(key: &Key) -> Option<(Timestamp, Bytes)> {
+    let row = key.row();
+    let ticks = row.get(..8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")))?;
+    Some((Timestamp::from_ticks(ticks), row.slice(8..)))
+}
+
+/// The end of the rows of all that has expired at `now`.
+pub fn expired_until(space: Space, now: Timestamp) -> Key {
+    Key::new(space, EXPIRIES, &[&now.ticks().saturating_add(1).to_be_bytes()])
+}
+
+/// The name that a row of any of a container's columns but the claims and expiries begins with.
 pub fn name_of(key: &Key) -> Bytes {
     let row = key.row();
     let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
@@ -165,6 +180,10 @@ impl BlobKeys {
         self.numbered(SNAPSHOTS, time.ticks())
     }
 
+    pub fn versions(&self) -> Key {
+        Key::new(self.space, VERSIONS, &[&self.name, NUL])
+    }
+
     pub fn version(&self, id: Timestamp) -> Key {
         self.numbered(VERSIONS, id.ticks())
     }
@@ -191,6 +210,19 @@ impl BlobKeys {
 
     pub fn garbage(&self, stamp: u64) -> Key {
         self.numbered(GARBAGE, stamp)
+    }
+
+    /// The garbage of a blob that had expired: beside that of the operation that met it.
+    pub fn expired_garbage(&self, stamp: u64) -> Key {
+        Key::new(self.space, GARBAGE, &[&self.name, NUL, &stamp.to_be_bytes(), b"z"])
+    }
+
+    pub fn expiry(&self, at: Timestamp) -> Key {
+        Key::new(self.space, EXPIRIES, &[&at.ticks().to_be_bytes(), &self.name])
+    }
+
+    pub fn guard(&self) -> Key {
+        Key::new(self.space, GUARDS, &[&self.name])
     }
 
     pub fn claim(&self, piece: &Piece) -> Key {

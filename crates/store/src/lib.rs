@@ -11,6 +11,7 @@ mod account;
 mod blob;
 mod claims;
 mod container;
+mod crypt;
 mod file;
 mod keys;
 mod manifest;
@@ -26,6 +27,7 @@ mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Reader};
+pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
     ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, ShareAt, ShareItem, SharePage,
@@ -40,6 +42,7 @@ use std::sync::Arc;
 use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
+use lazuli_model::blob::Rehydration;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -90,6 +93,7 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
 }
@@ -106,7 +110,13 @@ impl Store {
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
             breaks: Arc::default(),
+            rehydration: Rehydration::DEFAULT,
         }
+    }
+
+    /// How long the way back from the archive takes.
+    pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
+        Self { rehydration, ..self }
     }
 
     /// The engine's clock; the only one there is.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use lazuli_engine::{Fault, Txn};
 use lazuli_model::blob::ContentRef;
 
+use crate::crypt::Nonce;
 use crate::keys::BlobKeys;
 use crate::records::{Chunk, Entry, Place, decode_with_tail, encode_with_tail};
 use crate::upload::Body;
@@ -22,12 +23,12 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Of a body put in one piece.
-    pub fn of_body(body: &Body, length: u64) -> Self {
+    pub fn of_body(body: &Body, length: u64, nonce: Option<Nonce>) -> Self {
         if length == 0 {
             return Self::default();
         }
         let (place, tail) = body.place();
-        let chunk = Chunk { entries: vec![Entry { id: None, length, holds: true, place }] };
+        let chunk = Chunk { entries: vec![Entry { id: None, length, holds: true, place, nonce }] };
         Self { chunks: vec![(0, encode_with_tail(&chunk, &[tail]))], length, blocks: 0 }
     }
 
@@ -73,7 +74,7 @@ impl Manifest {
 
 /// An upper bound that is near enough: varints of at most ten bytes, ids of at most 64.
 fn encoded_size(entry: &Entry) -> usize {
-    16 + entry.id.as_ref().map_or(0, |id| id.as_bytes().len()) + entry.place.runs().len() * 32
+    33 + entry.id.as_ref().map_or(0, |id| id.as_bytes().len()) + entry.place.runs().len() * 32
 }
 
 /// A chunk as it was read.
@@ -128,7 +129,10 @@ mod tests {
     use super::*;
 
     fn entry(length: u64) -> (Entry, Bytes) {
-        (Entry { id: None, length, holds: true, place: Place::Inline }, Bytes::from(vec![7; length as usize]))
+        (
+            Entry { id: None, length, holds: true, place: Place::Inline, nonce: None },
+            Bytes::from(vec![7; length as usize]),
+        )
     }
 
     #[test]

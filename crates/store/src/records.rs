@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
-use lazuli_model::blob::Blob;
+use lazuli_model::blob::{Blob, ContainerScope, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::file::arbiter::Open;
 use lazuli_model::file::{Sddl, Share};
@@ -18,6 +18,7 @@ use lazuli_model::{BlockId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::crypt::Nonce;
 use crate::file::rows as file;
 use crate::sparse::Forgetting;
 
@@ -84,6 +85,7 @@ first_version!(
     Count,
     Claim,
     Dead,
+    Mark,
     Queue,
     Head,
     Stored
@@ -141,6 +143,17 @@ fn decode_versions<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
         return None;
     }
     decode_versions::<T::Before>(bytes).map(|(before, tail)| (T::from_before(before), tail))
+}
+
+/// In what scope a container's blobs are encrypted, without the rest of its record.
+pub fn decode_container_scope(bytes: &[u8]) -> Result<Option<ContainerScope>, Fault> {
+    match bytes.split_first() {
+        // The second field of version 1.
+        Some((1, body)) => postcard::take_from_bytes::<(u128, Option<ContainerScope>)>(body)
+            .map(|((_, scope), _)| scope)
+            .map_err(|_| corrupt::<Container>(bytes)),
+        Some(_) | None => decode::<Container>(bytes).map(|container| container.scope),
+    }
 }
 
 /// A container's id without the rest of its record: all that most operations on blobs want to know of it.
@@ -238,6 +251,8 @@ pub struct Entry {
     /// Whether this entry is the one by which the content holds the pieces; a repetition is not.
     pub holds: bool,
     pub place: Place,
+    /// Of bytes that a customer's key encrypts.
+    pub nonce: Option<Nonce>,
 }
 
 /// An uncommitted block.
@@ -246,6 +261,7 @@ pub struct Block {
     pub id: BlockId,
     pub length: u64,
     pub place: Place,
+    pub nonce: Option<Nonce>,
 }
 
 /// There are uncommitted blocks under this name.
@@ -258,6 +274,8 @@ pub struct Pending {
     pub id_length: u32,
     /// Changed by every Put Block, so that equal means unchanged.
     pub touched: Timestamp,
+    /// Of all of them.
+    pub encryption: Encryption,
 }
 
 /// How many records share a content.
@@ -274,6 +292,10 @@ pub struct Claim {
     pub seal: u64,
     pub holders: u32,
 }
+
+/// A row that says all by being there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark;
 
 /// What one transaction left to collect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -364,7 +386,8 @@ mod tests {
 
     #[test]
     fn a_tail_is_shared_with_the_value() {
-        let chunk = Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline }] };
+        let chunk =
+            Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline, nonce: None }] };
         let bytes = encode_with_tail(&chunk, &[Bytes::from_static(b"hel"), Bytes::from_static(b"lo")]);
         let (read, tail) = decode_with_tail::<Chunk>(&bytes).unwrap();
         assert_eq!((read, &tail[..]), (chunk, &b"hello"[..]));

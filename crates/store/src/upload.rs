@@ -8,6 +8,7 @@ use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::Refusal;
 use md5::Digest;
 
+use crate::crypt::{Lock, Nonce, Sealing};
 use crate::md5::{Digests, Job, Md5};
 use crate::records::{Place, Run};
 use crate::{Failure, Store};
@@ -38,6 +39,8 @@ pub struct Received {
     pub crc64: u64,
     /// Computed when asked for.
     pub md5: Option<[u8; 16]>,
+    /// Given when the bytes were encrypted on the way; the digests are those of what the client sent.
+    pub(crate) nonce: Option<Nonce>,
     pub(crate) body: Body,
 }
 
@@ -73,11 +76,24 @@ impl Store {
         limit: u64,
         md5: bool,
     ) -> Result<Received, Failure> {
+        self.receive_encrypted(body, expected, limit, md5, None).await
+    }
+
+    /// As [`Store::receive`], encrypted by a customer's key before anything is stored.
+    pub async fn receive_encrypted(
+        &self,
+        body: &mut dyn Source,
+        expected: Option<u64>,
+        limit: u64,
+        md5: bool,
+        lock: Option<Lock>,
+    ) -> Result<Received, Failure> {
         if expected.is_some_and(|expected| expected > limit) {
             return Err(Refusal::RequestBodyTooLarge { limit }.into());
         }
         let digest = md5.then(|| Digesting::new(&self.digests));
-        let mut upload = Upload { store: self, expected, small: BytesMut::new(), stage: None, digest };
+        let sealing = lock.map(Sealing::new);
+        let mut upload = Upload { store: self, expected, small: BytesMut::new(), stage: None, digest, sealing };
         let mut length = 0;
         while let Some(bytes) = body.next().await.map_err(refusal)? {
             length += bytes.len() as u64;
@@ -121,6 +137,7 @@ struct Upload<'a> {
     /// From the byte on with which the body is not small any more.
     stage: Option<Box<dyn Stage>>,
     digest: Option<Digesting<'a>>,
+    sealing: Option<Sealing>,
 }
 
 impl Upload<'_> {
@@ -143,18 +160,27 @@ impl Upload<'_> {
         if let Some(digest) = &mut self.digest {
             digest.update(bytes.clone()).await?;
         }
+        let bytes = match &mut self.sealing {
+            Some(sealing) => sealing.seal(bytes),
+            None => bytes,
+        };
         match &mut self.stage {
             Some(stage) => Ok(stage.write(bytes).await?),
             None => Err(Fault::Unavailable("an upload wrote before it was staged".into()).into()),
         }
     }
 
-    async fn finish(self, length: u64) -> Result<Received, Failure> {
+    async fn finish(mut self, length: u64) -> Result<Received, Failure> {
+        let nonce = self.sealing.as_ref().map(Sealing::nonce);
         let Some(stage) = self.stage else {
             let bytes = self.small.freeze();
             let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
             let md5 = self.digest.map(|_| md5::Md5::digest(&bytes).into());
-            return Ok(Received { length, crc64, md5, body: Body::Inline(bytes) });
+            let bytes = match &mut self.sealing {
+                Some(sealing) => sealing.seal(bytes),
+                None => bytes,
+            };
+            return Ok(Received { length, crc64, md5, nonce, body: Body::Inline(bytes) });
         };
         let digest = async {
             match self.digest {
@@ -165,7 +191,8 @@ impl Upload<'_> {
         // The rest is digested while the disk is waited for.
         let (staged, md5) = tokio::join!(stage.finish(), digest);
         let (staged, md5) = (staged?, md5?);
-        Ok(Received { length, crc64: staged.crc64(), md5, body: Body::Staged(staged) })
+        let crc64 = self.sealing.map_or(staged.crc64(), Sealing::crc64);
+        Ok(Received { length, crc64, md5, nonce, body: Body::Staged(staged) })
     }
 }
 

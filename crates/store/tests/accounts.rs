@@ -80,8 +80,12 @@ async fn accounts_come_and_go() {
         account: name(),
         container: lazuli_model::ContainerName::parse("container").unwrap(),
     };
-    let create =
-        lazuli_model::container::CreateContainer { id: 9, metadata: Default::default(), public: Default::default() };
+    let create = lazuli_model::container::CreateContainer {
+        id: 9,
+        scope: None,
+        metadata: Default::default(),
+        public: Default::default(),
+    };
     store.create_container(&at, create).await.unwrap();
     assert_eq!(store.delete_account(&name()).await, Err(AccountTrouble::NotEmpty("containers")));
     let hierarchical = store.set_account(&name(), changes("hierarchical-namespace=on")).await;

@@ -25,8 +25,12 @@ async fn client(world: &World, seed: u64) {
                 assert!(matches!(committed, Ok(_) | Err(Failure::Refused(Refusal::InvalidBlockList))), "{committed:?}");
             }
             3 if world.get(name, None).await.is_ok() => {
-                let snapshot =
-                    lazuli_model::blob::SnapshotBlob { metadata: None, conditions: Default::default(), lease: None };
+                let snapshot = lazuli_model::blob::SnapshotBlob {
+                    metadata: None,
+                    encryption: Default::default(),
+                    conditions: Default::default(),
+                    lease: None,
+                };
                 if let Ok((time, _)) = world.store.snapshot_blob(&blob(name), snapshot).await {
                     snapshots.push((name.to_owned(), time));
                 }

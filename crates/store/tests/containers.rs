@@ -15,7 +15,7 @@ fn refused<T>(refusal: Refusal) -> Result<T, Failure> {
 }
 
 fn create(id: u128) -> CreateContainer {
-    CreateContainer { id, metadata: Metadata::default(), public: PublicAccess::Off }
+    CreateContainer { id, scope: None, metadata: Metadata::default(), public: PublicAccess::Off }
 }
 
 #[tokio::test]

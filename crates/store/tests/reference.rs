@@ -143,7 +143,7 @@ impl Run {
         let ids = if self.random.chance(5) { &IDS[..] } else { &IDS[..3] };
         let id = block_id(self.random.one_of(ids));
         let bytes = pattern(self.random.next() % 251, *self.random.pick(&LENGTHS[1..]));
-        let put = PutBlock { id: id.clone(), lease: self.lease() };
+        let put = PutBlock { id: id.clone(), encryption: Default::default(), lease: self.lease() };
         let pending = self.reference.pending.get(name);
         let seen = Pending {
             count: pending.map_or(0, |blocks| blocks.len() as u64),
@@ -196,7 +196,12 @@ impl Run {
     }
 
     async fn snapshot(&mut self, name: &str) {
-        let snapshot = SnapshotBlob { metadata: None, conditions: self.conditions(name), lease: self.lease() };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Default::default(),
+            conditions: self.conditions(name),
+            lease: self.lease(),
+        };
         let want = snapshot.decide(self.base(name), self.world.store.now());
         let got = self.world.store.snapshot_blob(&blob(name), snapshot).await;
         if let Some((time, base)) = same("snapshot", got, want.clone().map(drop)) {
@@ -216,6 +221,7 @@ impl Run {
         let delete = DeleteBlob {
             which: Which::snapshot(snapshot),
             snapshots,
+            tier: Default::default(),
             conditions: self.conditions(name),
             lease: self.lease(),
         };
@@ -260,7 +266,7 @@ impl Run {
         let blob = match self.random.below(3) {
             0 => {
                 let metadata = Metadata::new(vec![("k".into(), self.random.below(9).to_string())]).unwrap();
-                let set = SetBlobMetadata { metadata, conditions, lease };
+                let set = SetBlobMetadata { metadata, encryption: Default::default(), conditions, lease };
                 let want = set.decide(self.base(name), now);
                 same("set metadata", self.world.store.set_blob_metadata(&at, set).await, want.map(drop))
             }

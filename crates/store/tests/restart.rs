@@ -146,14 +146,14 @@ async fn what_was_acknowledged_is_there_after_reopening() {
     let big = pattern(2, 3_000_000);
     {
         let store = directory.open().await;
-        let create = CreateContainer { id: 1, metadata: Default::default(), public: Default::default() };
+        let create = CreateContainer { id: 1, scope: None, metadata: Default::default(), public: Default::default() };
         store.create_container(&container("box"), create).await.unwrap();
         put(&store, "small", b"small").await;
         put(&store, "big", &pattern(1, 1_000_000)).await;
         put(&store, "big", &big).await;
         for id in ["QUFB", "QkJC"] {
             let received = store.receive(&mut Parts::of(&big, 60_000), None, u64::MAX, false).await.unwrap();
-            let put = lazuli_model::blob::PutBlock { id: block_id(id), lease: None };
+            let put = lazuli_model::blob::PutBlock { id: block_id(id), encryption: Default::default(), lease: None };
             store.put_block(&blob("blocks"), put, received).await.unwrap();
         }
         let list = block_list(&[(Search::Latest, "QkJC"), (Search::Latest, "QUFB")]);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use lazuli_model::blob::{
-    Blob, ContentHeaders, ContentRef, DeleteBlob, DeleteSnapshots, LeaseBlob, Pending, PutBlob, PutBlock, PutBlockList,
-    ReadBlob, Search, SetBlobMetadata, SnapshotBlob, Which,
+    Blob, ContentHeaders, ContentRef, DeleteBlob, DeleteSnapshots, Encryption, LeaseBlob, Pending, Protection, PutBlob,
+    PutBlock, PutBlockList, ReadBlob, Search, SetBlobMetadata, SnapshotBlob, TierConditions, Which,
 };
 use lazuli_model::conditions::Match;
 use lazuli_model::lease::{Action, Length};
@@ -149,7 +149,8 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
                 id_length: state.pending.keys().next().map(|_| 1),
                 replaces: state.pending.contains_key(block),
             };
-            PutBlock { id: block_id(*block), lease: *lease }.decide(current, pending, stamp)?;
+            PutBlock { id: block_id(*block), encryption: Encryption::Service, lease: *lease }
+                .decide(current, pending, stamp)?;
             next.pending.insert(*block, *value);
             Answer::Staged
         }
@@ -225,6 +226,8 @@ pub fn put_blob(guard: &Guard) -> PutBlob {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
         conditions: guard.conditions.clone(),
         lease: guard.lease,
         may_overwrite: true,
@@ -238,6 +241,8 @@ pub fn put_block_list(blocks: &[u8], guard: &Guard) -> PutBlockList {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
         conditions: guard.conditions.clone(),
         lease: guard.lease,
         may_overwrite: true,
@@ -246,19 +251,26 @@ pub fn put_block_list(blocks: &[u8], guard: &Guard) -> PutBlockList {
 
 pub fn set_metadata(value: u64, guard: &Guard) -> SetBlobMetadata {
     let metadata = Metadata::new(vec![("m".into(), value.to_string())]).expect("a number is metadata");
-    SetBlobMetadata { metadata, conditions: guard.conditions.clone(), lease: guard.lease }
+    SetBlobMetadata {
+        metadata,
+        encryption: Encryption::Service,
+        conditions: guard.conditions.clone(),
+        lease: guard.lease,
+    }
 }
 
 pub fn read_blob(snapshot: Option<Timestamp>, guard: &Guard) -> ReadBlob {
-    ReadBlob { which: Which::snapshot(snapshot), conditions: guard.conditions.clone(), lease: guard.lease }
+    ReadBlob { which: Which::snapshot(snapshot), key: None, conditions: guard.conditions.clone(), lease: guard.lease }
 }
 
 pub fn delete_blob(snapshots: Option<DeleteSnapshots>, guard: &Guard) -> DeleteBlob {
-    DeleteBlob { which: Which::Current, snapshots, conditions: guard.conditions.clone(), lease: guard.lease }
+    let tier = TierConditions::default();
+    DeleteBlob { which: Which::Current, snapshots, tier, conditions: guard.conditions.clone(), lease: guard.lease }
 }
 
 pub fn snapshot_blob(guard: &Guard) -> SnapshotBlob {
-    SnapshotBlob { metadata: None, conditions: guard.conditions.clone(), lease: guard.lease }
+    let encryption = Encryption::Service;
+    SnapshotBlob { metadata: None, encryption, conditions: guard.conditions.clone(), lease: guard.lease }
 }
 
 /// What a client has learnt, and so may guard its next call with.

@@ -66,7 +66,7 @@ async fn call(store: &Store, at: &BlobAt, op: &Op) -> Option<Answer> {
         }
         Op::PutBlock { block, value, lease } => {
             let body = receive(store, *value).await;
-            let put = PutBlock { id: history::block_id(*block), lease: *lease };
+            let put = PutBlock { id: history::block_id(*block), encryption: Default::default(), lease: *lease };
             store.put_block(at, put, body).await.map(|()| Answer::Staged)
         }
         Op::PutBlockList { blocks, guard } => {
@@ -154,8 +154,12 @@ async fn one_history(engine: Arc<dyn Engine>, seed: u64) -> Vec<BlobEvent> {
         container: ContainerName::parse(&format!("history{seed}")).expect("a name"),
         blob: BlobName::parse("blob").expect("a name"),
     };
-    let create =
-        CreateContainer { id: u128::from(seed) + 1, metadata: Metadata::default(), public: Default::default() };
+    let create = CreateContainer {
+        id: u128::from(seed) + 1,
+        scope: None,
+        metadata: Metadata::default(),
+        public: Default::default(),
+    };
     store.create_container(&at.container_at(), create).await.expect("the container is created");
     let clock = Arc::new(AtomicU64::new(1));
     let mut chance = Chance::new(seed);

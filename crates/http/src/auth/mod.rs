@@ -3,10 +3,16 @@
 //!
 //! Every comparison of a signature is in constant time, and nothing here prints a key.
 
+mod actions;
+mod bearer;
 mod collation;
+pub mod delegation;
 mod sas;
 mod service_sas;
 mod shared_key;
+mod trust;
+
+use std::sync::Arc;
 
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
@@ -14,8 +20,10 @@ use lazuli_model::file::Share;
 use lazuli_model::queue::Queue;
 use lazuli_model::{Refusal, Version};
 
+pub use bearer::Principal;
 pub use sas::{AccountSas, Letters};
 pub use service_sas::{Overrides, ServiceSas};
+pub use trust::{Assignment, BadKeys, Mode, Trust};
 
 use crate::accounts::Accounts;
 use crate::head::{Head, Service, Target};
@@ -28,6 +36,10 @@ pub enum Identity {
     Owner,
     AccountSas(AccountSas),
     ServiceSas(ServiceSas),
+    /// Holds a bearer token.
+    Token(Arc<Principal>),
+    /// A SAS that somebody with a token signed with a user delegation key: it may what both may.
+    Delegated(ServiceSas, Arc<Principal>),
     Anonymous,
 }
 
@@ -41,6 +53,8 @@ pub struct Grant {
     pub letters: Letters,
     /// Response headers that the SAS sets (`rscc` and its kin).
     pub overrides: Overrides,
+    /// Who it is, where a token says so.
+    pub principal: Option<Arc<Principal>>,
 }
 
 /// What a container or a queue says of who may.
@@ -86,7 +100,21 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     }
     let account =
         accounts.get(&head.account).ok_or_else(|| failed(format!("Account '{}' is not served here.", head.account)))?;
+    let token = authorization.and_then(bearer::token);
+    let delegated = signature.filter(|_| !sas::field(head, "skoid").is_empty());
     match (authorization, signature) {
+        _ if token.is_some() || delegated.is_some() => {
+            let trust = accounts.trust().ok_or_else(|| match delegated {
+                Some(_) => failed(
+                    "This server accepts no user delegation SAS. Sign with the account key, or start it with --oauth.",
+                ),
+                None => bearer::not_accepted(),
+            })?;
+            trust.permits_link(head)?;
+            let asker = token.map(|token| bearer::verify(head, trust, token)).transpose()?;
+            let Some(signature) = delegated else { return asker.map(Identity::Token).ok_or_else(bearer::not_accepted) };
+            delegation::verify(head, &account, trust, signature, asker.as_deref())
+        }
         (Some(authorization), _) => shared_key::verify(head, &account, authorization).map(|()| Identity::Owner),
         (None, Some(signature)) if is_account_sas(head) => {
             sas::verify(head, &account, signature).map(Identity::AccountSas)
@@ -104,7 +132,7 @@ impl Identity {
     /// Whether judging needs the record of the container or queue.
     pub fn needs_record(&self) -> bool {
         match self {
-            Identity::Owner | Identity::AccountSas(_) => false,
+            Identity::Owner | Identity::AccountSas(_) | Identity::Token(_) | Identity::Delegated(..) => false,
             Identity::ServiceSas(sas) => sas.policy.is_some(),
             Identity::Anonymous => true,
         }
@@ -116,6 +144,8 @@ impl Identity {
             Identity::Owner => "key",
             Identity::AccountSas(_) => "account-sas",
             Identity::ServiceSas(_) => "service-sas",
+            Identity::Token(_) => "token",
+            Identity::Delegated(..) => "delegation-sas",
             Identity::Anonymous => "anonymous",
         }
     }
@@ -125,8 +155,13 @@ impl Identity {
 /// means that there is no such container or queue.
 pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
-        Identity::Owner => {
-            Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), overrides: Overrides::default() })
+        Identity::Owner if spec.bearer_only => Err(failed("Only authentication scheme Bearer is supported")),
+        Identity::Owner => Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), ..Grant::default() }),
+        Identity::Token(principal) => by_role(principal, spec, head),
+        Identity::Delegated(sas, principal) => {
+            let grant = by_service_sas(sas, spec, head, access)?;
+            by_role(principal, spec, head)?;
+            Ok(Grant { principal: Some(principal.clone()), ..grant })
         }
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
@@ -164,13 +199,22 @@ fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Ac
     Ok(granted(letters, sas.overrides.clone()))
 }
 
+fn by_role(principal: &Arc<Principal>, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
+    let within = head.target.within();
+    if actions::of(spec, head).iter().all(|action| principal.may(*action, &head.account, within)) {
+        let principal = Some(principal.clone());
+        return Ok(Grant { may_overwrite: true, letters: Letters::all(), principal, ..Grant::default() });
+    }
+    Err(Refusal::AuthorizationPermissionMismatch)
+}
+
 fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
     let also = spec.also.iter().all(|(header, letter)| head.text(header).is_none() || letters.has(*letter));
     if letters.has_any(any) && also { Ok(()) } else { Err(Refusal::AuthorizationPermissionMismatch) }
 }
 
 fn granted(letters: Letters, overrides: Overrides) -> Grant {
-    Grant { owner: false, may_overwrite: letters.has('w'), letters, overrides }
+    Grant { may_overwrite: letters.has('w'), letters, overrides, ..Grant::default() }
 }
 
 fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {

@@ -38,11 +38,6 @@ pub struct Overrides {
 }
 
 pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<ServiceSas, Refusal> {
-    if !field(head, "skoid").is_empty() {
-        return Err(failed(
-            "This server does not accept user delegation SAS. Use a SAS that is signed with the account key.",
-        ));
-    }
     let version = match field(head, "sv") {
         "" => Version::OLDEST,
         text => Version::parse(text).ok_or_else(malformed)?,
@@ -95,7 +90,7 @@ impl ServiceSas {
 
 /// Before 2018-11-09 the kind of resource was not signed, so nobody may then choose one that reaches further: a blob's
 /// signature must not open the directory of the same name.
-fn resource(head: &Head, version: Version) -> Result<Signed, Refusal> {
+pub(super) fn resource(head: &Head, version: Version) -> Result<Signed, Refusal> {
     let resource = kind(head)?;
     let since = match resource {
         Signed::Snapshot | Signed::Version => SIGNS_RESOURCE,
@@ -123,7 +118,7 @@ fn kind(head: &Head) -> Result<Signed, Refusal> {
 }
 
 /// `/blob/account/container/blob`, decoded; what of the path is signed depends on the resource.
-fn canonical(head: &Head, version: Version, resource: Signed) -> Result<String, Refusal> {
+pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Result<String, Refusal> {
     let service = match head.service {
         Service::Blob | Service::Dfs => "/blob",
         Service::Queue => "/queue",
@@ -182,7 +177,7 @@ fn root_directory(head: &Head, account: &Account, version: Version, resource: Si
     canonical.is_ok_and(|text| matches(account, &string_to_sign(head, version, &text, resource), signature))
 }
 
-const RESPONSE_HEADERS: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
+pub(super) const RESPONSE_HEADERS: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
 
 fn string_to_sign(head: &Head, version: Version, canonical: &str, resource: Signed) -> String {
     let blob = matches!(head.service, Service::Blob | Service::Dfs);
@@ -211,7 +206,7 @@ fn string_to_sign(head: &Head, version: Version, canonical: &str, resource: Sign
 }
 
 /// The snapshot or version that the signature is for.
-fn moment(head: &Head, resource: Signed) -> &str {
+pub(super) fn moment(head: &Head, resource: Signed) -> &str {
     match resource {
         Signed::Snapshot => field(head, "snapshot"),
         Signed::Version => field(head, "versionid"),
@@ -219,7 +214,7 @@ fn moment(head: &Head, resource: Signed) -> &str {
     }
 }
 
-fn overrides(head: &Head, version: Version) -> Overrides {
+pub(super) fn overrides(head: &Head, version: Version) -> Overrides {
     if version < HAS_RESPONSE_HEADERS {
         return Overrides::default();
     }

@@ -55,17 +55,10 @@ fn parse(authorization: &str) -> Result<(Scheme, &str, &str), Refusal> {
     let scheme = match scheme {
         _ if scheme.eq_ignore_ascii_case("SharedKey") => Scheme::Full,
         _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Scheme::Lite,
-        _ if scheme.eq_ignore_ascii_case("Bearer") => return Err(no_tokens()),
         _ => return Err(Refusal::InvalidAuthenticationInfo),
     };
     let (name, signature) = rest.trim().split_once(':').ok_or(Refusal::InvalidAuthenticationInfo)?;
     Ok((scheme, name, signature))
-}
-
-fn no_tokens() -> Refusal {
-    Refusal::InvalidAccessToken {
-        detail: "This server does not accept bearer tokens. Use the account key or a shared access signature.".into(),
-    }
 }
 
 fn check_date(head: &Head) -> Result<(), Refusal> {

@@ -10,9 +10,10 @@ use crate::wire::noise::survive;
 
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const ACCOUNT: &str = "devstoreaccount1";
-const NOW: &str = "2022-08-01T23:12:47Z";
+pub(super) const NOW: &str = "2022-08-01T23:12:47Z";
 
 mod file;
+mod tokens;
 mod whether;
 
 use whether::READ;
@@ -57,7 +58,7 @@ const SAS: &[Sas] = &[
     Sas { name: "account, address", url: "http://127.0.0.1:10000/devstoreaccount1/c/b?se=2022-08-02T01%3A02%3A03Z&sp=r&sip=127.0.0.1&spr=https%2Chttp&sv=2026-10-06&ss=b&srt=o&ses=s&sig=aMemTZGfHgWfP5M4kOqvI%2BN8j7VOIsJ2aO1w7GzJF7k%3D" },
 ];
 
-fn accounts() -> Accounts {
+pub(super) fn accounts() -> Accounts {
     let mut accounts = Accounts::new();
     accounts.add(AccountName::parse(ACCOUNT).expect("a name"), &[KEY]).expect("a key");
     accounts
@@ -67,12 +68,12 @@ fn time(text: &str) -> Timestamp {
     Timestamp::parse_iso(text).expect("a time")
 }
 
-fn arrival(service: Service, now: &str) -> Arrival {
+pub(super) fn arrival(service: Service, now: &str) -> Arrival {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     Arrival { service, secure: false, peer, now: time(now), request_id: 1, loose: false }
 }
 
-fn head_on(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
+pub(super) fn head_on(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
     let mut request = http::Request::builder().method(method).uri(url);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -80,7 +81,7 @@ fn head_on(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)]) 
     Head::read(request.body(()).expect("a request").into_parts().0, arrival).expect("a head")
 }
 
-fn head(method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
+pub(super) fn head(method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
     head_on(arrival(Service::Blob, NOW), method, url, headers)
 }
 
@@ -88,7 +89,7 @@ fn signed(request: &Request) -> Vec<(&'static str, &'static str)> {
     request.headers.iter().copied().chain([("authorization", request.authorization)]).collect()
 }
 
-fn detail(result: Result<Identity, Refusal>) -> String {
+pub(super) fn detail(result: Result<Identity, Refusal>) -> String {
     match result {
         Err(Refusal::AuthenticationFailed { detail }) => detail.into_owned(),
         other => panic!("{other:?}"),

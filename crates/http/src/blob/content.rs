@@ -8,6 +8,7 @@ use lazuli_model::{Refusal, Version};
 use lazuli_store::{Broken, Failure, Received, Source};
 
 use crate::answer::{Answer, name};
+use crate::blob::encryption;
 use crate::body::Upload;
 use crate::head::Head;
 use crate::serve::Ask;
@@ -34,12 +35,14 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
         return Err(Refusal::RequestBodyTooLarge { limit }.into());
     }
     let md5 = whole || claimed.transfer_md5.is_some();
+    // A body that comes with a key is encrypted by it before a byte is stored.
+    let lock = encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)()));
     let received = match structured {
-        None => ask.store.receive(&mut ask.body, expected, limit, md5).await?,
+        None => ask.store.receive_encrypted(&mut ask.body, expected, limit, md5, lock).await?,
         Some(length) => {
             let decoder = Some(Decoder::new(length));
             let mut source = Framed { body: &mut ask.body, decoder, pieces: Vec::new(), ready: VecDeque::new() };
-            ask.store.receive(&mut source, expected, limit, md5).await?
+            ask.store.receive_encrypted(&mut source, expected, limit, md5, lock).await?
         }
     };
     claimed.check(received.md5, received.crc64, whole)?;

@@ -7,7 +7,7 @@ use lazuli_model::container::CreateContainer;
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
 use crate::serve::Ask;
@@ -22,14 +22,16 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let create = parse(&ask.head, (ask.ids)())?;
+    let create = parse(ask, (ask.ids)())?;
     let made = ask.store.create_container(&ask.head.container_at()?, create).await?;
     Ok(Answer::new(StatusCode::CREATED).etag(made.etag, made.modified))
 }
 
-fn parse(head: &Head, id: u128) -> Result<CreateContainer, Refusal> {
+fn parse(ask: &Ask, id: u128) -> Result<CreateContainer, Refusal> {
+    let head = &ask.head;
     headers::conditions(head, &SPEC)?;
-    Ok(CreateContainer { id, metadata: headers::metadata(head)?, public: public_access(head)? })
+    let scope = encryption::of_container(ask)?;
+    Ok(CreateContainer { id, scope, metadata: headers::metadata(head)?, public: public_access(head)? })
 }
 
 pub fn public_access(head: &Head) -> Result<PublicAccess, Refusal> {

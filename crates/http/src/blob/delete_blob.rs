@@ -1,8 +1,8 @@
 //! Delete Blob: the blob, one snapshot, or all snapshots, by what is asked.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_model::blob::{DeleteBlob, DeleteSnapshots};
+use lazuli_model::blob::{DeleteBlob, DeleteSnapshots, TierConditions};
+use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -40,5 +40,11 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
         let reason = "x-ms-delete-snapshots does not go with a snapshot.".into();
         return Err(Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value: value.to_owned(), reason });
     }
-    Ok(DeleteBlob { which, snapshots, conditions: headers::conditions(head, &SPEC)?, lease: headers::lease_id(head)? })
+    // Since 2026-04-06.
+    let tier = TierConditions {
+        if_modified_since: head.opt("x-ms-access-tier-if-modified-since", Timestamp::parse_http)?,
+        if_unmodified_since: head.opt("x-ms-access-tier-if-unmodified-since", Timestamp::parse_http)?,
+    };
+    let (conditions, lease) = (headers::conditions(head, &SPEC)?, headers::lease_id(head)?);
+    Ok(DeleteBlob { which, snapshots, tier, conditions, lease })
 }

@@ -2,12 +2,12 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
-use lazuli_model::blob::{Blob, ReadBlob};
+use lazuli_model::blob::{Blob, ReadBlob, Which};
 use lazuli_model::{Refusal, Version};
-use lazuli_store::{Failure, Reader};
+use lazuli_store::{BlobAt, Failure, Reader, Store};
 
 use crate::answer::{Answer, Payload, name};
-use crate::blob::headers;
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
@@ -42,8 +42,12 @@ struct Get {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
-    let snapshot = !get.read.which.is_current();
-    let mut reader = ask.store.open_blob(&ask.head.blob_at()?, get.read).await?;
+    let which = get.read.which;
+    let snapshot = !which.is_current();
+    let at = ask.head.blob_at()?;
+    let mut reader = ask.store.open_blob(&at, get.read).await?;
+    encryption::permit_read(ask, &reader.blob)?;
+    reader.unlock(encryption::customer_key(&ask.head)?);
     let length = reader.blob.content.length;
     let span = match get.range {
         None => Span::whole(length),
@@ -54,7 +58,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         })?,
     };
     get.digest.permit(span)?;
-    let answer = describe(&ask.head, &reader.blob, span, snapshot);
+    let answer = describe(ask, &reader.blob, span, snapshot);
+    if ask.settings.last_access_tracking {
+        note_access(ask.store.clone(), at, which, &reader.blob);
+    }
     let answer = headers::overrides(answer, &ask.grant.overrides);
     reader.seek(span.from, span.to);
     if get.structured {
@@ -72,6 +79,7 @@ fn parse(head: &Head) -> Result<Get, Refusal> {
     Ok(Get {
         read: ReadBlob {
             which: headers::which(head)?,
+            key: encryption::key_hash(head)?,
             conditions: headers::conditions(head, &SPEC)?,
             lease: headers::lease_id(head)?,
         },
@@ -81,10 +89,25 @@ fn parse(head: &Head) -> Result<Get, Refusal> {
     })
 }
 
-fn describe(head: &Head, blob: &Blob, span: Span, snapshot: bool) -> Answer {
+/// Beside the answer, which does not wait for it.
+fn note_access(store: Store, at: BlobAt, which: Which, blob: &Blob) {
+    let blob = blob.clone();
+    tokio::spawn(async move {
+        if let Err(Failure::Broken(fault)) = store.note_access(&at, which, &blob).await {
+            tracing::warn!(?fault, "the time of a read was not kept");
+        }
+    });
+}
+
+fn describe(ask: &Ask, blob: &Blob, span: Span, snapshot: bool) -> Answer {
+    let head = &ask.head;
     let status = if span.partial { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let answer = headers::describe(Answer::new(status), blob, snapshot, head.now);
-    let answer = if head.version >= TIER_SINCE { headers::tier_of(answer, blob) } else { answer };
+    let answer = headers::last_access(answer, blob, &ask.settings);
+    let answer = match head.version >= TIER_SINCE {
+        true => headers::tier_of(answer, blob, ask.settings.default_tier),
+        false => answer,
+    };
     let answer = answer.number(&name::CONTENT_LENGTH, span.length());
     let md5 = blob.headers.md5.as_ref().map(md5_text);
     if span.partial {

@@ -6,7 +6,7 @@ use lazuli_model::blob::ReadBlob;
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
@@ -28,15 +28,18 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = parse(&ask.head, &SPEC)?;
     let snapshot = !read.which.is_current();
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
+    encryption::permit_read(ask, &blob)?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
         .optional(&name::CONTENT_MD5, blob.headers.md5.as_ref().map(md5_text));
-    Ok(headers::overrides(headers::tier_of(answer, &blob), &ask.grant.overrides))
+    let answer = headers::last_access(answer, &blob, &ask.settings);
+    Ok(headers::overrides(headers::tier_of(answer, &blob, ask.settings.default_tier), &ask.grant.overrides))
 }
 
 pub fn parse(head: &Head, spec: &Spec) -> Result<ReadBlob, Refusal> {
     Ok(ReadBlob {
         which: headers::which(head)?,
+        key: encryption::key_hash(head)?,
         conditions: headers::conditions(head, spec)?,
         lease: headers::lease_id(head)?,
     })

@@ -1,12 +1,14 @@
 //! The headers that blob operations share: read into values once, written as Azure writes them.
 
-use lazuli_model::blob::{Blob, ContentHeaders, Kind, Tier, Which};
+use lazuli_model::account::DefaultTier;
+use lazuli_model::blob::{Blob, ContentHeaders, Kind, Premium, Priority, Rehydrating, Tier, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
-use lazuli_model::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
+use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
 
 use crate::answer::{Answer, name};
 use crate::auth::Overrides;
+use crate::blob::{encryption, protection};
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
 use crate::wire::digest::parse_kept_md5;
@@ -88,24 +90,44 @@ pub fn tags(head: &Head) -> Result<Tags, Refusal> {
 }
 
 pub fn tier(head: &Head) -> Result<Option<Tier>, Refusal> {
-    head.opt("x-ms-access-tier", |text| match text.to_ascii_lowercase().as_str() {
-        "hot" => Some(Tier::Hot),
-        "cool" => Some(Tier::Cool),
-        "cold" => Some(Tier::Cold),
-        "archive" => Some(Tier::Archive),
-        "smart" => Some(Tier::Smart),
-        _ => None,
+    head.opt("x-ms-access-tier", |text| {
+        TIERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tier)| *tier)
     })
 }
 
+/// Every tier by its name.
+#[rustfmt::skip]
+const TIERS: [(&str, Tier); 16] = [
+    ("Hot", Tier::Hot), ("Cool", Tier::Cool), ("Cold", Tier::Cold), ("Archive", Tier::Archive), ("Smart", Tier::Smart),
+    ("P4", Tier::Premium(Premium::P4)), ("P6", Tier::Premium(Premium::P6)), ("P10", Tier::Premium(Premium::P10)),
+    ("P15", Tier::Premium(Premium::P15)), ("P20", Tier::Premium(Premium::P20)), ("P30", Tier::Premium(Premium::P30)),
+    ("P40", Tier::Premium(Premium::P40)), ("P50", Tier::Premium(Premium::P50)), ("P60", Tier::Premium(Premium::P60)),
+    ("P70", Tier::Premium(Premium::P70)), ("P80", Tier::Premium(Premium::P80)),
+];
+
 pub fn tier_text(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Hot => "Hot",
-        Tier::Cool => "Cool",
-        Tier::Cold => "Cold",
-        Tier::Archive => "Archive",
-        Tier::Smart => "Smart",
+    TIERS.iter().find(|(_, listed)| *listed == tier).map_or("Hot", |(name, _)| name)
+}
+
+/// `x-ms-archive-status`: where a blob on its way out of the archive is going.
+pub fn archive_status(back: Rehydrating) -> String {
+    format!("rehydrate-pending-to-{}", tier_text(back.to).to_ascii_lowercase())
+}
+
+pub fn priority_text(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Standard => "Standard",
+        Priority::High => "High",
     }
+}
+
+/// `x-ms-rehydrate-priority`
+pub fn priority(head: &Head) -> Result<Option<Priority>, Refusal> {
+    head.opt("x-ms-rehydrate-priority", |text| match text.to_ascii_lowercase().as_str() {
+        "standard" => Some(Priority::Standard),
+        "high" => Some(Priority::High),
+        _ => None,
+    })
 }
 
 pub fn kind_text(kind: Kind) -> &'static str {
@@ -160,20 +182,48 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .constant(&name::SERVER_ENCRYPTED, "true")
         .date(&name::CREATION_TIME, blob.created);
     let answer = if snapshot { answer } else { lease(answer, blob.lease, now) };
+    let answer = protection::describe(answer, blob);
+    let answer = encryption::describe(answer, &blob.encryption);
+    let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
     metadata_of(answer, &blob.metadata)
 }
 
-/// The tier, which Get Blob shows only since 2026-10-06.
-pub fn tier_of(answer: Answer, blob: &Blob) -> Answer {
-    let answer = match blob.tier {
-        None => answer.constant(&name::ACCESS_TIER, "Hot").constant(&name::ACCESS_TIER_INFERRED, "true"),
-        Some(tier) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
+/// The tier, which Get Blob shows only since 2026-10-06. `default` is the account's.
+pub fn tier_of(answer: Answer, blob: &Blob, default: DefaultTier) -> Answer {
+    let answer = match (blob.tier, blob.kind) {
+        (Some(tier), _) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
+        (None, Kind::Block) => {
+            let default = tier_text(default_tier(default));
+            answer.constant(&name::ACCESS_TIER, default).constant(&name::ACCESS_TIER_INFERRED, "true")
+        }
+        // Only premium accounts infer a tier for these; ours is a standard one.
+        (None, Kind::Page { .. } | Kind::Append { .. }) => answer,
     };
-    match blob.tier_changed {
+    let answer = match blob.rehydrating {
         None => answer,
-        Some(changed) => answer.date(&name::ACCESS_TIER_CHANGE_TIME, changed),
+        Some(back) => answer
+            .text(&name::ARCHIVE_STATUS, archive_status(back))
+            .constant(&name::REHYDRATE_PRIORITY, priority_text(back.priority)),
+    };
+    // Premium tiers come without the time (observed).
+    match (blob.tier, blob.tier_changed) {
+        (Some(Tier::Premium(_)), _) | (_, None) => answer,
+        (_, Some(changed)) => answer.date(&name::ACCESS_TIER_CHANGE_TIME, changed),
     }
+}
+
+pub fn default_tier(default: DefaultTier) -> Tier {
+    match default {
+        DefaultTier::Hot => Tier::Hot,
+        DefaultTier::Cool => Tier::Cool,
+        DefaultTier::Cold => Tier::Cold,
+    }
+}
+
+/// When it was last read, where the account keeps track.
+pub fn last_access(answer: Answer, blob: &Blob, settings: &AccountSettings) -> Answer {
+    if settings.last_access_tracking { answer.date(&name::LAST_ACCESS_TIME, blob.last_access()) } else { answer }
 }
 
 pub fn lease(answer: Answer, lease: Lease, now: Timestamp) -> Answer {

@@ -24,7 +24,7 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// What has no meaning without versions, soft delete and immutability adds nothing to a page.
+/// What has no meaning without versions and soft delete adds nothing to a page.
 const INCLUDE: &[&str] = &[
     "snapshots",
     "metadata",
@@ -50,7 +50,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     } else {
         ask.store.list_blobs(&at, list).await?
     };
-    Ok(Answer::new(StatusCode::OK).xml(document(head, at.container.as_str(), &page)?))
+    Ok(Answer::new(StatusCode::OK).xml(document(ask, at.container.as_str(), &page)?))
 }
 
 fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
@@ -77,7 +77,8 @@ fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
     Ok(list)
 }
 
-fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refusal> {
+fn document(ask: &Ask, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refusal> {
+    let head = &ask.head;
     let include = page::words(head, "include", INCLUDE)?;
     let listing = xml::BlobListing {
         endpoint: &page::endpoint(head),
@@ -90,6 +91,9 @@ fn document(head: &Head, container: &str, page: &BlobPage) -> Result<Vec<u8>, Re
         now: head.now,
         metadata: page::has(&include, "metadata"),
         tags: page::has(&include, "tags"),
+        immutability_policy: page::has(&include, "immutabilitypolicy"),
+        legal_hold: page::has(&include, "legalhold"),
+        settings: &ask.settings,
     };
     Ok(xml::blobs(&listing, page))
 }

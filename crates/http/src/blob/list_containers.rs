@@ -26,7 +26,7 @@ const INCLUDE: &[&str] = &["metadata", "deleted", "system"];
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let (list, metadata) = parse(&ask.head)?;
     let page = ask.store.list_containers(&ask.head.account()?, list).await?;
-    Ok(Answer::new(StatusCode::OK).xml(document(&ask.head, &page, metadata)))
+    Ok(Answer::new(StatusCode::OK).xml(document(ask, &page, metadata)))
 }
 
 fn parse(head: &Head) -> Result<(ListContainers, bool), Refusal> {
@@ -40,7 +40,8 @@ fn parse(head: &Head) -> Result<(ListContainers, bool), Refusal> {
     Ok((list, page::has(&include, "metadata")))
 }
 
-fn document(head: &Head, page: &ContainerPage, metadata: bool) -> Vec<u8> {
+fn document(ask: &Ask, page: &ContainerPage, metadata: bool) -> Vec<u8> {
+    let head = &ask.head;
     let listing = xml::ContainerListing {
         endpoint: &page::endpoint(head),
         prefix: head.query.get("prefix"),
@@ -49,6 +50,7 @@ fn document(head: &Head, page: &ContainerPage, metadata: bool) -> Vec<u8> {
         version: head.version,
         now: head.now,
         metadata,
+        immutability: ask.settings.immutability,
     };
     xml::containers(&listing, page)
 }

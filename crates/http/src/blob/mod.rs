@@ -4,6 +4,7 @@ pub mod batch;
 pub mod create_container;
 pub mod delete_blob;
 pub mod delete_container;
+pub mod delete_immutability_policy;
 pub mod get_account_info;
 pub mod get_blob;
 pub mod get_blob_metadata;
@@ -15,6 +16,7 @@ pub mod get_container_metadata;
 pub mod get_container_properties;
 pub mod get_service_properties;
 pub mod get_service_stats;
+pub mod get_user_delegation_key;
 pub mod lease_blob;
 pub mod lease_container;
 pub mod list_blobs;
@@ -22,18 +24,24 @@ pub mod list_containers;
 pub mod put_blob;
 pub mod put_block;
 pub mod put_block_list;
+pub mod set_blob_expiry;
 pub mod set_blob_metadata;
 pub mod set_blob_properties;
 pub mod set_blob_tags;
+pub mod set_blob_tier;
 pub mod set_container_acl;
 pub mod set_container_metadata;
+pub mod set_immutability_policy;
+pub mod set_legal_hold;
 pub mod set_service_properties;
 pub mod snapshot_blob;
 
 pub(crate) mod content;
+pub(crate) mod encryption;
 pub(crate) mod headers;
 pub(crate) mod lease;
 pub(crate) mod page;
+pub(crate) mod protection;
 
 use crate::operation::When::{Header, HeaderIs, HeaderIsNot, NoHeader, NoQuery, Query};
 use crate::operation::{On, Operation, Spec, served_table};
@@ -54,6 +62,11 @@ pub static SERVED: &[Operation] = served_table![
     set_blob_properties::SPEC,
     set_blob_tags::SPEC,
     snapshot_blob::SPEC,
+    set_blob_tier::SPEC,
+    set_blob_expiry::SPEC,
+    set_immutability_policy::SPEC,
+    delete_immutability_policy::SPEC,
+    set_legal_hold::SPEC,
     lease_blob::ACQUIRE,
     lease_blob::RENEW,
     lease_blob::CHANGE,
@@ -75,6 +88,7 @@ pub static SERVED: &[Operation] = served_table![
     get_service_properties::SPEC,
     set_service_properties::SPEC,
     get_service_stats::SPEC,
+    get_user_delegation_key::SPEC,
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
@@ -106,17 +120,11 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "CopyBlob", when: &[Header("x-ms-copy-source"), NoHeader("x-ms-blob-type"), HeaderIsNot("x-ms-requires-sync", "true")], ..BLOB },
     Spec { name: "AbortCopyBlob", comp: Some("copy"), ..BLOB },
     Spec { name: "PutBlockFromURL", comp: Some("block"), when: &[Header("x-ms-copy-source")], ..BLOB },
-    Spec { name: "SetBlobTier", comp: Some("tier"), ..BLOB },
-    Spec { name: "SetBlobExpiry", comp: Some("expiry"), ..BLOB },
     Spec { name: "UndeleteBlob", comp: Some("undelete"), ..BLOB },
-    Spec { name: "SetBlobImmutabilityPolicy", comp: Some("immutabilityPolicies"), ..BLOB },
-    Spec { name: "DeleteBlobImmutabilityPolicy", methods: &["DELETE"], comp: Some("immutabilityPolicies"), ..BLOB },
-    Spec { name: "SetBlobLegalHold", comp: Some("legalhold"), ..BLOB },
     Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
     Spec { name: "FindBlobsByTagsInContainer", methods: &["GET"], comp: Some("blobs"), ..CONTAINER },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
     Spec { name: "RestoreContainer", comp: Some("undelete"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
     Spec { name: "FindBlobsByTags", methods: &["GET"], comp: Some("blobs"), ..Spec::PLAIN },
-    Spec { name: "GetUserDelegationKey", methods: &["POST"], restype: Some("service"), comp: Some("userdelegationkey"), ..Spec::PLAIN },
 ];

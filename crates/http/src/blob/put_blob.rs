@@ -1,14 +1,13 @@
 //! Put Blob, for block blobs.
 
 use http::StatusCode;
-use lazuli_model::blob::{Blob, ContentHeaders, PutBlob};
+use lazuli_model::blob::{Blob, ContentHeaders, Encryption, PutBlob};
 use lazuli_model::{Refusal, Version};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::auth::Grant;
 use crate::blob::content::{self, Digests};
-use crate::blob::headers;
+use crate::blob::{encryption, headers, protection};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -41,21 +40,24 @@ fn limit(version: Version) -> u64 {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let put = parse(&ask.head, &ask.grant)?;
+    let put = parse(ask, encryption::settle(ask).await?)?;
     let (received, digests) = content::take(ask, limit(ask.head.version), true).await?;
     let blob = ask.store.put_blob(&at, put, received).await?;
     Ok(answer(&ask.head, &blob, &digests))
 }
 
-fn parse(head: &Head, grant: &Grant) -> Result<PutBlob, Refusal> {
+fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusal> {
+    let head = &ask.head;
     Ok(PutBlob {
         headers: content_headers(head)?,
         metadata: headers::metadata(head)?,
         tags: headers::tags(head)?,
         tier: headers::tier(head)?,
+        protection: protection::of_new(ask)?,
+        encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
-        may_overwrite: grant.may_overwrite,
+        may_overwrite: ask.grant.may_overwrite,
     })
 }
 
@@ -75,5 +77,6 @@ fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
 
 fn answer(head: &Head, blob: &Blob, digests: &Digests) -> Answer {
     let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = encryption::describe(answer, &blob.encryption);
     digests.answer(answer, head, true).constant(&name::REQUEST_SERVER_ENCRYPTED, "true")
 }

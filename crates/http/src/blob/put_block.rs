@@ -1,12 +1,12 @@
 //! Put Block.
 
 use http::StatusCode;
-use lazuli_model::blob::PutBlock;
+use lazuli_model::blob::{Encryption, PutBlock};
 use lazuli_model::{BlockId, Refusal, Version};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, headers};
+use crate::blob::{content, encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -40,19 +40,22 @@ fn limit(version: Version) -> u64 {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
-    let put = parse(&ask.head)?;
+    let put = parse(&ask.head, encryption::settle(ask).await?)?;
+    let encrypted = put.encryption.clone();
     let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
     if received.length == 0 {
         return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value: "0".into() }.into());
     }
     ask.store.put_block(&at, put, received).await?;
     let answer = Answer::new(StatusCode::CREATED).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    let answer = encryption::describe(answer, &encrypted);
     Ok(digests.answer(answer, &ask.head, false))
 }
 
-fn parse(head: &Head) -> Result<PutBlock, Refusal> {
+fn parse(head: &Head, encryption: Encryption) -> Result<PutBlock, Refusal> {
     headers::conditions(head, &SPEC)?;
     let id = head.query.get("blockid").ok_or(Refusal::MissingRequiredQueryParameter { name: "blockid".into() })?;
     // A client that does not encode `+` means it: Base64 has no blanks.
-    Ok(PutBlock { id: BlockId::from_base64(&id.replace(' ', "+"))?, lease: headers::lease_id(head)? })
+    let id = BlockId::from_base64(&id.replace(' ', "+"))?;
+    Ok(PutBlock { id, encryption, lease: headers::lease_id(head)? })
 }

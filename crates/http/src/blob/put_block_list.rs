@@ -2,13 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::PutBlockList;
+use lazuli_model::blob::{Encryption, PutBlockList};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::auth::Grant;
-use crate::blob::{content, headers};
-use crate::head::Head;
+use crate::blob::{content, encryption, headers, protection};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
 use crate::wire::xml;
@@ -33,15 +31,17 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let digests = content::document_digests(&ask.head, &document)?;
-    let put = parse(&ask.head, &ask.grant, &document)?;
+    let put = parse(ask, encryption::settle(ask).await?, &document)?;
     let blob = ask.store.put_block_list(&at, put).await?;
     let answer = Answer::new(StatusCode::CREATED)
         .etag(blob.etag, blob.modified)
         .constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    let answer = encryption::describe(answer, &blob.encryption);
     Ok(digests.answer(answer, &ask.head, false))
 }
 
-fn parse(head: &Head, grant: &Grant, document: &[u8]) -> Result<PutBlockList, Refusal> {
+fn parse(ask: &Ask, encryption: Encryption, document: &[u8]) -> Result<PutBlockList, Refusal> {
+    let head = &ask.head;
     let mut content_headers = headers::content_headers(head)?;
     content_headers.content_type.get_or_insert_with(|| headers::DEFAULT_TYPE.to_owned());
     Ok(PutBlockList {
@@ -50,8 +50,10 @@ fn parse(head: &Head, grant: &Grant, document: &[u8]) -> Result<PutBlockList, Re
         metadata: headers::metadata(head)?,
         tags: headers::tags(head)?,
         tier: headers::tier(head)?,
+        protection: protection::of_new(ask)?,
+        encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
-        may_overwrite: grant.may_overwrite,
+        may_overwrite: ask.grant.may_overwrite,
     })
 }

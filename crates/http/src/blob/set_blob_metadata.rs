@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::SetBlobMetadata;
+use lazuli_model::blob::{Encryption, SetBlobMetadata};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
@@ -24,15 +24,17 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let set = parse(&ask.head)?;
+    let set = parse(&ask.head, encryption::settle(ask).await?)?;
     let blob = ask.store.set_blob_metadata(&ask.head.blob_at()?, set).await?;
     let answer = Answer::new(StatusCode::OK).etag(blob.etag, blob.modified);
+    let answer = encryption::describe(answer, &blob.encryption);
     Ok(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"))
 }
 
-fn parse(head: &Head) -> Result<SetBlobMetadata, Refusal> {
+fn parse(head: &Head, encryption: Encryption) -> Result<SetBlobMetadata, Refusal> {
     Ok(SetBlobMetadata {
         metadata: headers::metadata(head)?,
+        encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })

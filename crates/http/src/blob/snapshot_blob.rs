@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::SnapshotBlob;
+use lazuli_model::blob::{Encryption, SnapshotBlob};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
@@ -24,7 +24,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let snapshot = parse(&ask.head)?;
+    let snapshot = parse(&ask.head, encryption::settle(ask).await?)?;
     let (taken, blob) = ask.store.snapshot_blob(&ask.head.blob_at()?, snapshot).await?;
     Ok(Answer::new(StatusCode::CREATED)
         .text(&name::SNAPSHOT, taken.to_iso())
@@ -33,10 +33,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         .constant(&name::REQUEST_SERVER_ENCRYPTED, "false"))
 }
 
-fn parse(head: &Head) -> Result<SnapshotBlob, Refusal> {
+fn parse(head: &Head, encryption: Encryption) -> Result<SnapshotBlob, Refusal> {
     let metadata = headers::metadata(head)?;
     Ok(SnapshotBlob {
         metadata: (!metadata.is_empty()).then_some(metadata),
+        encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })

@@ -28,6 +28,7 @@ pub mod get_share_metadata;
 pub mod get_share_properties;
 pub mod get_share_stats;
 pub mod get_symbolic_link;
+pub mod get_user_delegation_key;
 mod json;
 mod lease;
 pub mod lease_file;
@@ -113,13 +114,11 @@ pub static SERVED: &[Operation] = served_table![
     list_shares::SPEC,
     get_service_properties::SPEC,
     set_service_properties::SPEC,
+    get_user_delegation_key::SPEC,
 ];
 
-/// What Azure has and we do not, yet.
-#[rustfmt::skip]
-pub static NOT_YET: &[Spec] = &[
-    Spec { name: "GetFileUserDelegationKey", methods: &["POST"], restype: Some("service"), comp: Some("userdelegationkey"), ..Spec::PLAIN },
-];
+/// What Azure has and we do not, yet: nothing.
+pub static NOT_YET: &[Spec] = &[];
 
 /// SMB properties are set and shown.
 const HAS_SMB_PROPERTIES: Version = Version::new(2019, 2, 2);

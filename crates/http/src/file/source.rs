@@ -11,7 +11,7 @@ use lazuli_model::{Conditions, Metadata, Refusal, Version};
 use lazuli_store::{Broken, Failure, FileReader, Reader, ShareAt, Source, Store};
 
 use crate::answer::name;
-use crate::blob::{get_blob, headers};
+use crate::blob::{encryption, get_blob, headers};
 use crate::file::{get_file, place};
 use crate::head::{Arrival, Head, Query, Service};
 use crate::serve::{Ask, Edge};
@@ -98,8 +98,14 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
         }
         Service::Blob | Service::Dfs => {
             edge.admit_source(head, &get_blob::SPEC, owned).await?;
-            let read = ReadBlob { which: headers::which(head)?, conditions: Conditions::default(), lease: None };
+            let read = ReadBlob {
+                which: headers::which(head)?,
+                conditions: Conditions::default(),
+                lease: None,
+                key: encryption::key_hash(head)?,
+            };
             let mut reader = store.open_blob(&head.blob_at()?, read).await?;
+            reader.unlock(encryption::customer_key(head)?);
             let length = reader.blob.content.length;
             reader.seek(0, length);
             Ok(Opened {

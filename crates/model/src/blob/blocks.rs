@@ -2,6 +2,7 @@
 
 use crate::blob::{
     Blob, ContentRef, GetBlockList, Kind, PutBlock, PutBlockList, Search, permit_replacement, read::permit_read,
+    write::permit_tier,
 };
 use crate::lease::{self, On};
 use crate::{BlockId, Lease, Refusal, Timestamp};
@@ -63,6 +64,7 @@ impl PutBlockList {
     /// The blob that the list makes, with `content` the blocks it resolved to. No MD5 is computed: what the client
     /// says is kept, as Put Block List does.
     pub fn decide(&self, current: Option<&Blob>, content: ContentRef, now: Timestamp) -> Result<Blob, Refusal> {
+        permit_tier(self.tier, content.length)?;
         let lease = self.permit(current, now)?;
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
@@ -72,6 +74,9 @@ impl PutBlockList {
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            immutability: self.protection.policy,
+            legal_hold: self.protection.legal_hold,
+            encryption: self.encryption.clone(),
             ..Blob::new(Kind::Block, content, now)
         })
     }

@@ -1,8 +1,8 @@
 //! Changes to a blob that is there: its properties, metadata, tags, lease, snapshots, and its end.
 
 use crate::blob::{
-    Blob, DeleteBlob, DeleteSnapshots, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags, SnapshotBlob, Tier,
-    Which, existing,
+    Blob, DeleteBlob, DeleteSnapshots, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags, SnapshotBlob, Which,
+    existing,
 };
 use crate::lease::{self, On, Outcome};
 use crate::{ETag, Lease, Refusal, Timestamp};
@@ -12,7 +12,8 @@ impl SetBlobProperties {
     pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
-        permit_unarchived(blob)?;
+        blob.permit_mutable(now)?;
+        blob.permit_unarchived()?;
         // What was copied is the client's own by now ("Get Blob").
         let copy = None;
         Ok(Blob { etag: ETag::of(now), modified: now, headers: self.headers.clone(), lease, copy, ..blob.clone() })
@@ -23,7 +24,9 @@ impl SetBlobMetadata {
     pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
         let blob = existing(current, &self.conditions)?;
         let lease = lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
-        permit_unarchived(blob)?;
+        blob.encryption.permit_write(&self.encryption)?;
+        blob.permit_mutable(now)?;
+        blob.permit_unarchived()?;
         Ok(Blob { etag: ETag::of(now), modified: now, metadata: self.metadata.clone(), lease, ..blob.clone() })
     }
 }
@@ -62,8 +65,10 @@ impl DeleteBlob {
             });
         }
         let blob = existing(current, &self.conditions)?;
+        self.tier.permit(blob)?;
         // A snapshot has no lease, and the lease of its base does not guard it.
         lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
+        blob.permit_mutable(now)?;
         match (self.which, self.snapshots) {
             (Which::Snapshot(_), _) => Ok(Deletion::Snapshot),
             (Which::Version(_), _) => Ok(Deletion::Version),
@@ -81,8 +86,11 @@ impl SnapshotBlob {
     pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
         let blob = existing(current, &self.conditions)?;
         lease::permit_read(blob.lease, self.lease, now, On::Blob)?;
-        permit_unarchived(blob)?;
-        let copy = Blob { lease: Lease::Available, ..blob.clone() };
+        blob.encryption.permit_write(&self.encryption)?;
+        blob.permit_unarchived()?;
+        // What protects the blob does not protect its snapshot, and its life does not end with the blob's.
+        let copy =
+            Blob { lease: Lease::Available, immutability: None, legal_hold: None, expires: None, ..blob.clone() };
         Ok(match &self.metadata {
             None => copy,
             Some(metadata) => Blob { etag: ETag::of(now), modified: now, metadata: metadata.clone(), ..copy },
@@ -97,9 +105,4 @@ impl LeaseBlob {
         let outcome = lease::act(blob.lease, self.action, now)?;
         Ok((Blob { lease: outcome.lease, ..blob.clone() }, outcome))
     }
-}
-
-/// An archived blob can be replaced, deleted and leased, but not changed.
-fn permit_unarchived(blob: &Blob) -> Result<(), Refusal> {
-    if blob.tier == Some(Tier::Archive) { Err(Refusal::BlobArchived) } else { Ok(()) }
 }

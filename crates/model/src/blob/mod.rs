@@ -7,19 +7,27 @@
 mod blocks;
 mod change;
 mod copy;
+mod encryption;
+mod expiry;
+mod immutability;
 mod read;
 mod record;
 mod requests;
+mod tier;
 mod write;
 
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
 pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
+pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
+pub use expiry::{Expiry, SetBlobExpiry};
+pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
 pub use record::{
-    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Priority,
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Premium, Priority,
     Rehydrating, Tier, Which,
 };
 pub use requests::*;
+pub use tier::{Rehydration, SetBlobTier, TierChange, TierConditions};
 
 use crate::conditions::Seen;
 use crate::lease::{self, On};
@@ -52,6 +60,9 @@ fn permit_replacement(
         (Err(unmet), _) => return Err(unmet),
     }
     let lease = lease?;
+    if let Some(current) = current {
+        current.permit_mutable(now)?;
+    }
     current.map_or(Ok(()), copy::permit_no_copy)?;
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }

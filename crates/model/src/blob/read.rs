@@ -1,19 +1,22 @@
 //! Reads: of properties, content and tags. `current` is the blob, or the snapshot that was asked for.
 
-use crate::blob::{Blob, GetBlobTags, ReadBlob, Tier, seen};
+use crate::blob::{Blob, GetBlobTags, ReadBlob, seen};
 use crate::lease::{self, On};
 use crate::{Conditions, LeaseId, Refusal, Tags, Timestamp};
 
 impl ReadBlob {
     /// For properties and metadata.
     pub fn decide<'a>(&self, current: Option<&'a Blob>, now: Timestamp) -> Result<&'a Blob, Refusal> {
-        permit_read(current, &self.conditions, self.lease, now)
+        let blob = permit_read(current, &self.conditions, self.lease, now)?;
+        blob.encryption.permit_read(self.key)?;
+        Ok(blob)
     }
 
     /// For content: an archived blob has none to give until it is brought back.
     pub fn decide_content<'a>(&self, current: Option<&'a Blob>, now: Timestamp) -> Result<&'a Blob, Refusal> {
         let blob = self.decide(current, now)?;
-        if blob.tier == Some(Tier::Archive) { Err(Refusal::BlobArchived) } else { Ok(blob) }
+        blob.permit_unarchived()?;
+        Ok(blob)
     }
 }
 

@@ -27,9 +27,12 @@ pub struct Blob {
     /// The copy that made it, or is making it.
     pub copy: Option<Copied>,
     pub immutability: Option<Immutability>,
-    pub legal_hold: bool,
+    /// `None` when nobody ever said; what was set once is shown ever after (observed).
+    pub legal_hold: Option<bool>,
     pub expires: Option<Timestamp>,
     pub encryption: Encryption,
+    /// The last read that was written down, where the account keeps track of them.
+    pub accessed: Option<Timestamp>,
 }
 
 impl Blob {
@@ -52,10 +55,28 @@ impl Blob {
             rehydrating: None,
             copy: None,
             immutability: None,
-            legal_hold: false,
+            legal_hold: None,
             expires: None,
             encryption: Encryption::Service,
+            accessed: None,
         }
+    }
+
+    /// The blob as it is at `now`: gone when it has expired, in its new tier when its way back from the archive is over.
+    /// A stored record does not tick; both are ways of looking. What is protected does not expire.
+    pub fn at(mut self, now: Timestamp) -> Option<Self> {
+        if self.expires.is_some_and(|expires| expires <= now) && self.permit_mutable(now).is_ok() {
+            return None;
+        }
+        if let Some(back) = self.rehydrating.filter(|back| back.until <= now) {
+            (self.tier, self.tier_changed, self.rehydrating) = (Some(back.to), Some(back.until), None);
+        }
+        Some(self)
+    }
+
+    /// When it was last read or written, as far as is kept.
+    pub fn last_access(&self) -> Timestamp {
+        self.accessed.map_or(self.modified, |accessed| accessed.max(self.modified))
     }
 }
 
@@ -101,9 +122,12 @@ pub struct Rehydrating {
     pub to: Tier,
     pub priority: Priority,
     pub since: Timestamp,
+    /// From then on it is in its new tier.
+    pub until: Timestamp,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// In the order of their rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Priority {
     Standard,
     High,
@@ -143,8 +167,9 @@ pub struct Immutability {
 }
 
 /// By whose key the content is encrypted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encryption {
+    #[default]
     Service,
     /// By a key that comes with each request and is not kept; this is its SHA-256.
     Customer([u8; 32]),
@@ -158,6 +183,24 @@ pub enum Tier {
     Cold,
     Archive,
     Smart,
+    /// Of a page blob.
+    Premium(Premium),
+}
+
+/// What a page blob is provisioned for, in the order of their size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Premium {
+    P4,
+    P6,
+    P10,
+    P15,
+    P20,
+    P30,
+    P40,
+    P50,
+    P60,
+    P70,
+    P80,
 }
 
 /// The blob's bytes by reference. Shared, unchanged, by a blob and its snapshots.

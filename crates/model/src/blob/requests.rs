@@ -1,7 +1,7 @@
 //! What each operation asks for, parsed. Their `decide` functions are in `write.rs`, `blocks.rs`, `read.rs` and
 //! `change.rs`.
 
-use crate::blob::{ContentHeaders, Tier, Which};
+use crate::blob::{ContentHeaders, Encryption, Protection, Tier, TierConditions, Which};
 use crate::lease::Action;
 use crate::{BlockId, Conditions, LeaseId, Metadata, Tags};
 
@@ -11,6 +11,8 @@ pub struct PutBlob {
     pub metadata: Metadata,
     pub tags: Tags,
     pub tier: Option<Tier>,
+    pub protection: Protection,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
     /// False when the caller may create but not overwrite (a SAS with `c` and no `w`).
@@ -20,6 +22,7 @@ pub struct PutBlob {
 #[derive(Clone, Debug)]
 pub struct PutBlock {
     pub id: BlockId,
+    pub encryption: Encryption,
     pub lease: Option<LeaseId>,
 }
 
@@ -38,6 +41,8 @@ pub struct PutBlockList {
     pub metadata: Metadata,
     pub tags: Tags,
     pub tier: Option<Tier>,
+    pub protection: Protection,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
     pub may_overwrite: bool,
@@ -56,6 +61,8 @@ pub struct GetBlockList {
 #[derive(Clone, Debug, Default)]
 pub struct ReadBlob {
     pub which: Which,
+    /// The SHA-256 of the customer's key, if one was sent.
+    pub key: Option<[u8; 32]>,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -70,6 +77,7 @@ pub struct SetBlobProperties {
 #[derive(Clone, Debug)]
 pub struct SetBlobMetadata {
     pub metadata: Metadata,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -84,6 +92,7 @@ pub enum DeleteSnapshots {
 pub struct DeleteBlob {
     pub which: Which,
     pub snapshots: Option<DeleteSnapshots>,
+    pub tier: TierConditions,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }
@@ -92,6 +101,7 @@ pub struct DeleteBlob {
 pub struct SnapshotBlob {
     /// Replaces the copied metadata when given.
     pub metadata: Option<Metadata>,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
 }

@@ -51,12 +51,14 @@ fn broken() -> Lease {
     Lease::Broken { id: A }
 }
 
-fn put() -> PutBlob {
+pub(super) fn put() -> PutBlob {
     PutBlob {
         headers: ContentHeaders { content_type: Some("text/plain".into()), ..Default::default() },
         metadata: metadata("new"),
         tags: tags("new=1"),
         tier: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
@@ -64,8 +66,8 @@ fn put() -> PutBlob {
 }
 
 fn put_list(blocks: Vec<(Search, BlockId)>) -> PutBlockList {
-    let PutBlob { headers, metadata, tags, tier, conditions, lease, may_overwrite } = put();
-    PutBlockList { blocks, headers, metadata, tags, tier, conditions, lease, may_overwrite }
+    let PutBlob { headers, metadata, tags, tier, protection, encryption, conditions, lease, may_overwrite } = put();
+    PutBlockList { blocks, headers, metadata, tags, tier, protection, encryption, conditions, lease, may_overwrite }
 }
 
 fn none_match_any() -> Conditions {
@@ -174,7 +176,7 @@ fn put_block_needs_the_lease_and_ids_of_one_length() {
     ];
     for (held, lease, pending, refusal) in table {
         let current = held.map(blob);
-        let put = PutBlock { id: block("MQ=="), lease };
+        let put = PutBlock { id: block("MQ=="), encryption: Encryption::Service, lease };
         assert_eq!(put.decide(current.as_ref(), pending, at(20)).err(), refusal, "{held:?} {lease:?} {pending:?}");
     }
 }
@@ -232,7 +234,7 @@ fn reading() {
     for (held, lease, conditions, refusal) in table {
         let current = held.map(blob);
         let case = format!("{held:?} {lease:?} {conditions:?}");
-        let read = ReadBlob { which: Which::Current, conditions: conditions.clone(), lease };
+        let read = ReadBlob { which: Which::Current, key: None, conditions: conditions.clone(), lease };
         assert_eq!(
             read.decide(current.as_ref(), at(20)),
             refusal.clone().map_or(Ok(current.as_ref()), Err).map(Option::unwrap),
@@ -270,7 +272,7 @@ fn archived_blobs_show_their_properties_only() {
 }
 
 fn set_metadata(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobMetadata {
-    SetBlobMetadata { metadata: metadata("new"), conditions, lease }
+    SetBlobMetadata { metadata: metadata("new"), encryption: Encryption::Service, conditions, lease }
 }
 
 fn set_properties(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobProperties {
@@ -283,7 +285,7 @@ fn set_tags(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobTags {
 }
 
 fn delete(conditions: Conditions, lease: Option<LeaseId>) -> DeleteBlob {
-    DeleteBlob { which: Which::Current, snapshots: None, conditions, lease }
+    DeleteBlob { which: Which::Current, snapshots: None, tier: TierConditions::default(), conditions, lease }
 }
 
 /// All the changes that need the lease refuse alike.
@@ -379,7 +381,12 @@ fn deleting() {
 #[test]
 fn a_snapshot_is_the_blob_without_its_lease() {
     let base = blob(leased());
-    let plain = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+    let plain = SnapshotBlob {
+        metadata: None,
+        encryption: Encryption::Service,
+        conditions: Conditions::default(),
+        lease: None,
+    };
     assert_eq!(plain.decide(Some(&base), at(20)), Ok(blob(Lease::Available)));
     assert_eq!(
         SnapshotBlob { lease: Some(A), ..plain.clone() }.decide(Some(&base), at(20)),

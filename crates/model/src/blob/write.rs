@@ -1,6 +1,6 @@
 //! Put Blob: a whole blob in one piece.
 
-use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, permit_replacement};
+use crate::blob::{Blob, ContentHeaders, ContentRef, Kind, PutBlob, Tier, permit_replacement, tier};
 use crate::{Refusal, Timestamp};
 
 impl PutBlob {
@@ -13,6 +13,7 @@ impl PutBlob {
         md5: Option<[u8; 16]>,
         now: Timestamp,
     ) -> Result<Blob, Refusal> {
+        permit_tier(self.tier, content.length)?;
         let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
@@ -22,6 +23,9 @@ impl PutBlob {
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            immutability: self.protection.policy,
+            legal_hold: self.protection.legal_hold,
+            encryption: self.encryption.clone(),
             ..Blob::new(Kind::Block, content, now)
         })
     }
@@ -30,4 +34,9 @@ impl PutBlob {
     pub fn permit(&self, current: Option<&Blob>, now: Timestamp) -> Result<(), Refusal> {
         permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now).map(|_| ())
     }
+}
+
+/// The tier that a block blob is put into.
+pub(super) fn permit_tier(tier: Option<Tier>, length: u64) -> Result<(), Refusal> {
+    tier.map_or(Ok(()), |tier| tier::permit(Kind::Block, tier, length))
 }

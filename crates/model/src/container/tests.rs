@@ -17,6 +17,7 @@ fn metadata(name: &str) -> Metadata {
 fn container(lease: Lease) -> Container {
     Container {
         id: 1,
+        scope: None,
         etag: ETag::of(at(10)),
         modified: at(10),
         metadata: metadata("old"),
@@ -41,7 +42,7 @@ fn unmet() -> Conditions {
 
 #[test]
 fn creating() {
-    let create = CreateContainer { id: 7, metadata: metadata("new"), public: PublicAccess::Blob };
+    let create = CreateContainer { id: 7, scope: None, metadata: metadata("new"), public: PublicAccess::Blob };
     let made = create.decide(None, at(20)).unwrap();
     assert_eq!((made.id, made.etag, made.modified, made.public), (7, ETag::of(at(20)), at(20), PublicAccess::Blob));
     assert_eq!(create.decide(Some(&made), at(30)), Err(Refusal::ContainerAlreadyExists));

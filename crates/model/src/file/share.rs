@@ -138,13 +138,14 @@ impl SetShareAcl {
 impl DeleteShare {
     /// `snapshots` are the leases of the snapshots there are.
     pub fn decide(&self, share: &Share, snapshots: &[Lease], now: Timestamp) -> Result<(), Refusal> {
-        lease::permit_write(share.lease, self.lease, now, On::Container)?;
         let leased = snapshots.iter().any(|lease| is_held(*lease, now));
+        // Observed: of a share that is leased, and its snapshot too, the snapshot's lease is told of.
         match self.snapshots {
-            None if !snapshots.is_empty() => Err(Refusal::ShareHasSnapshots),
-            Some(DeleteShareSnapshots::Include) if leased => Err(Refusal::DeleteShareWhenSnapshotLeased),
-            None | Some(DeleteShareSnapshots::Include | DeleteShareSnapshots::IncludeLeased) => Ok(()),
+            None if !snapshots.is_empty() => return Err(Refusal::ShareHasSnapshots),
+            Some(DeleteShareSnapshots::Include) if leased => return Err(Refusal::DeleteShareWhenSnapshotLeased),
+            None | Some(DeleteShareSnapshots::Include | DeleteShareSnapshots::IncludeLeased) => {}
         }
+        lease::permit_write(share.lease, self.lease, now, On::Container).map(|_| ())
     }
 
     /// For when a snapshot is what is to be deleted.

@@ -2,7 +2,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::AccountName;
-use lazuli_model::account::{Account, Keys, WhichKey};
+use lazuli_model::account::{Account, Keys, Secret, WhichKey};
 
 use super::{AccountTrouble, fresh};
 use crate::records::encode;
@@ -52,6 +52,27 @@ impl Store {
                 WhichKey::Key2 => keys.key2.clone_from(&key),
             }
             Ok(account)
+        })
+        .await
+    }
+
+    /// What delegation keys are derived from: `candidate`, if there was nothing before.
+    pub async fn delegation_secret(&self, name: &AccountName, candidate: Secret) -> Result<Secret, AccountTrouble> {
+        if let Some(secret) = self.known_account(name).await?.account.and_then(|account| account.delegation) {
+            return Ok(secret);
+        }
+        let changed = self.change(name, move |current, new| {
+            let account = current.unwrap_or(new);
+            Ok(Account { delegation: account.delegation.or(Some(candidate)), ..account })
+        });
+        Ok(changed.await?.delegation.unwrap_or(candidate))
+    }
+
+    /// Every delegation key that was given out, and every SAS signed with one, is good no more.
+    pub async fn revoke_delegation_keys(&self, name: &AccountName) -> Changed {
+        self.change(name, |current, _| {
+            let account = current.ok_or(AccountTrouble::NotFound)?;
+            Ok(Account { delegation: None, ..account })
         })
         .await
     }

@@ -5,9 +5,10 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::BlockId;
 use lazuli_model::blob::Blob;
 
+use crate::crypt::Nonce;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
-use crate::records::{Block, Pending, Place, decode_with_tail};
+use crate::records::{Block, Entry, Pending, Place, decode_with_tail};
 use crate::transact::Decided;
 use crate::{Failure, Store};
 
@@ -23,6 +24,8 @@ pub(super) struct Found {
     pub inline: Bytes,
     /// Whether its list holds the pieces by this entry.
     pub holds: bool,
+    pub nonce: Option<Nonce>,
+    pub committed: bool,
 }
 
 /// A page of uncommitted blocks, and where the next one begins.
@@ -36,7 +39,8 @@ pub(super) fn uncommitted_page(
     let next = if rows.len() == PAGE { rows.last().map(|(key, _)| key.successor()) } else { None };
     let blocks = rows.iter().map(|(_, bytes)| {
         let (block, inline) = decode_with_tail::<Block>(bytes)?;
-        Ok(Found { id: block.id, length: block.length, place: block.place, inline, holds: true })
+        let Block { id, length, place, nonce } = block;
+        Ok(Found { id, length, place, inline, holds: true, nonce, committed: false })
     });
     Ok((blocks.collect::<Decided<_>>()?, next))
 }
@@ -53,10 +57,8 @@ pub(super) fn committed_page(
     };
     let parts = Loaded::decode(start, &bytes)?.parts.into_iter();
     let blocks = parts.filter_map(|part| {
-        let entry = part.entry;
-        let found =
-            |id| Found { id, length: entry.length, place: entry.place, inline: part.inline, holds: entry.holds };
-        entry.id.map(found)
+        let Entry { id, length, holds, place, nonce } = part.entry;
+        id.map(|id| Found { id, length, place, inline: part.inline, holds, nonce, committed: true })
     });
     Ok(Some(blocks.collect()))
 }

@@ -4,6 +4,7 @@ use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Which};
 
+use super::base;
 use super::get_blob::stored;
 use super::put_blob::drop_pending;
 use crate::claims::{Trash, release};
@@ -29,7 +30,10 @@ impl Store {
 }
 
 fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, delete: &DeleteBlob, trash: &mut Trash) -> Decided<()> {
-    let blob = stored(txn, keys, delete.which)?;
+    let blob = match delete.which {
+        Which::Current => base(txn, keys)?,
+        Which::Snapshot(_) | Which::Version(_) => stored(txn, keys, delete.which)?,
+    };
     let has_snapshots = !txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), 1)?.is_empty();
     let deletion = delete.decide(blob.as_ref(), has_snapshots, now(txn))?;
     let blob = blob.ok_or(Refusal::BlobNotFound)?;
@@ -44,15 +48,32 @@ fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, delete: &DeleteBlob, trash: &mut Tr
         }
         Deletion::Base => delete_base(txn, keys, &blob, trash)?,
         Deletion::BaseAndSnapshots => {
-            delete_snapshots(txn, keys, trash)?;
-            delete_base(txn, keys, &blob, trash)?;
+            permit_snapshots(txn, keys)?;
+            delete_all(txn, keys, &blob, trash)?;
         }
-        Deletion::SnapshotsOnly => delete_snapshots(txn, keys, trash)?,
+        Deletion::SnapshotsOnly => {
+            permit_snapshots(txn, keys)?;
+            delete_snapshots(txn, keys, trash)?;
+        }
     }
     Ok(())
 }
 
-fn delete_base(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob, trash: &mut Trash) -> Decided<()> {
+/// Each snapshot may be protected by itself.
+pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
+    for (_, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
+        decode::<Blob>(&bytes)?.permit_mutable(now(txn))?;
+    }
+    Ok(())
+}
+
+/// The blob with its snapshots.
+pub(super) fn delete_all(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob, trash: &mut Trash) -> Decided<()> {
+    delete_snapshots(txn, keys, trash)?;
+    delete_base(txn, keys, blob, trash)
+}
+
+pub(super) fn delete_base(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob, trash: &mut Trash) -> Decided<()> {
     txn.delete(keys.base());
     release(txn, keys, &blob.content, Kept::Nothing, trash)?;
     drop_pending(txn, keys, trash)

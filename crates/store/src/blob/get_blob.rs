@@ -44,11 +44,12 @@ fn find(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, O
 
 /// The blob, or the snapshot or version that was named.
 pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
-    match which {
-        Which::Current => get(txn, &keys.base()),
-        Which::Snapshot(time) => get(txn, &keys.snapshot(time)),
-        Which::Version(time) => get(txn, &keys.version(time)),
-    }
+    let found: Option<Blob> = match which {
+        Which::Current => get(txn, &keys.base())?,
+        Which::Snapshot(time) => get(txn, &keys.snapshot(time))?,
+        Which::Version(time) => get(txn, &keys.version(time))?,
+    };
+    Ok(found.and_then(|blob| blob.at(now(txn))))
 }
 
 fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {

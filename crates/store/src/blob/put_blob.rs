@@ -15,7 +15,7 @@ use crate::{BlobAt, Failure, Received, Store};
 impl Store {
     pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
-        let manifest = Manifest::of_body(&content.body, content.length);
+        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let ((place, _), md5) = (content.body.place(), content.md5);
         let partition = keys.partition();
         let hinted = keys.clone();

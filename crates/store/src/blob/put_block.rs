@@ -2,7 +2,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::Timestamp;
-use lazuli_model::blob::PutBlock;
+use lazuli_model::blob::{Encryption, PutBlock};
 
 use super::base;
 use crate::claims::{Trash, claim_staged, lower};
@@ -32,7 +32,7 @@ impl Store {
             Body::Inline(_) | Body::Staged(_) => content.body,
         };
         let (place, tail) = body.place();
-        let block = Block { id: put.id.clone(), length: content.length, place };
+        let block = Block { id: put.id.clone(), length: content.length, place, nonce: content.nonce };
         let bytes = encode_with_tail(&block, &[tail]);
         let hinted = keys.clone();
         let trash = self
@@ -47,13 +47,19 @@ impl Store {
                 };
                 let old = old.map(|(old, _)| old);
                 put.decide(blob.as_ref(), seen(before.as_ref(), old.is_some()), now(txn))?;
+                if let Some(before) = &before {
+                    before.encryption.permit_write(&put.encryption)?;
+                }
                 let mut trash = Trash::default();
                 if let Some(old) = &old {
                     let_go(txn, &keys, old, &mut trash)?;
                 }
                 txn.put(key, bytes.clone());
                 claim_staged(txn, &keys, block.place.runs());
-                txn.put(keys.pending(), encode(&after(before, epoch, &block, old.as_ref(), now(txn))));
+                txn.put(
+                    keys.pending(),
+                    encode(&after(before, epoch, (&block, &put.encryption), old.as_ref(), now(txn))),
+                );
                 Ok(trash.write(txn, &keys))
             })
             .await?;
@@ -71,7 +77,13 @@ fn seen(pending: Option<&Pending>, replaces: bool) -> lazuli_model::blob::Pendin
     }
 }
 
-fn after(before: Option<Pending>, epoch: u64, block: &Block, old: Option<&Block>, now: Timestamp) -> Pending {
+fn after(
+    before: Option<Pending>,
+    epoch: u64,
+    (block, encryption): (&Block, &Encryption),
+    old: Option<&Block>,
+    now: Timestamp,
+) -> Pending {
     let (count, inline) = before.map_or((0, 0), |pending| (pending.count, pending.inline));
     Pending {
         epoch,
@@ -79,6 +91,7 @@ fn after(before: Option<Pending>, epoch: u64, block: &Block, old: Option<&Block>
         inline: inline + inline_length(block) - old.map_or(0, inline_length),
         id_length: block.id.as_bytes().len() as u32,
         touched: now,
+        encryption: encryption.clone(),
     }
 }
 

@@ -114,6 +114,7 @@ fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList) -> Dec
 }
 
 fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList, current: Seen, plan: &Plan) -> Decided<(Blob, bool)> {
+    plan.permit_encryption(put, &current)?;
     let new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
     let mut trash = Trash::default();
     if let Some(old) = &current.blob
@@ -137,6 +138,8 @@ struct Plan {
     kept_committed: Kept,
     /// Pieces of the committed list that are in the new one too.
     reused: Vec<Run>,
+    takes_committed: bool,
+    takes_uncommitted: bool,
 }
 
 impl Plan {
@@ -144,11 +147,25 @@ impl Plan {
         let pending = by_id(uncommitted);
         let current = by_id(committed);
         let blocks = put.resolve(|id| current.get(id).copied(), |id| pending.get(id).copied())?;
+        let takes_committed = blocks.iter().any(|block| block.committed);
+        let takes_uncommitted = blocks.iter().any(|block| !block.committed);
         let mut used: HashSet<Start> = HashSet::new();
         let entries: Vec<(Entry, Bytes)> = blocks.into_iter().map(|block| entry(block, &mut used)).collect();
         let (kept_uncommitted, _) = handed_over(uncommitted, &used);
         let (kept_committed, reused) = handed_over(committed, &used);
-        Ok(Self { manifest: Manifest::of_blocks(entries), kept_uncommitted, kept_committed, reused })
+        let manifest = Manifest::of_blocks(entries);
+        Ok(Self { manifest, kept_uncommitted, kept_committed, reused, takes_committed, takes_uncommitted })
+    }
+
+    /// What becomes one blob is encrypted in one way.
+    fn permit_encryption(&self, put: &PutBlockList, current: &Seen) -> Result<(), Refusal> {
+        if let (Some(pending), true) = (&current.pending, self.takes_uncommitted) {
+            pending.encryption.permit_write(&put.encryption)?;
+        }
+        match &current.blob {
+            Some(blob) if self.takes_committed => blob.encryption.permit_write(&put.encryption),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -163,7 +180,8 @@ fn entry(block: &Found, used: &mut HashSet<Start>) -> (Entry, Bytes) {
     for run in block.place.runs() {
         holds = used.insert(run.start()) && holds;
     }
-    let entry = Entry { id: Some(block.id.clone()), length: block.length, holds, place: block.place.clone() };
+    let (id, place) = (Some(block.id.clone()), block.place.clone());
+    let entry = Entry { id, length: block.length, holds, place, nonce: block.nonce };
     (entry, block.inline.clone())
 }
 

@@ -11,6 +11,7 @@ use lazuli_engine::Fault;
 use lazuli_engine::content::{Chunks, Pin};
 use lazuli_model::blob::Blob;
 
+use crate::crypt::{CustomerKey, Nonce};
 use crate::keys::BlobKeys;
 use crate::manifest::{Loaded, Part};
 use crate::readers::Generation;
@@ -27,6 +28,9 @@ pub struct Reader {
     stream: Option<Box<dyn Chunks>>,
     from: u64,
     to: u64,
+    key: Option<CustomerKey>,
+    /// Of the entry that is being read: how it is encrypted, and where in the blob it begins.
+    sealed: Option<(Nonce, u64)>,
     _held: Option<Held>,
 }
 
@@ -37,7 +41,12 @@ pub(super) struct Held {
 
 impl Reader {
     pub(super) fn new(store: Store, keys: BlobKeys, blob: Blob, chunk: Option<Loaded>, held: Option<Held>) -> Self {
-        Self { blob, store, keys, chunk, stream: None, from: 0, to: 0, _held: held }
+        Self { blob, store, keys, chunk, stream: None, from: 0, to: 0, key: None, sealed: None, _held: held }
+    }
+
+    /// With the key that the blob is encrypted by; without it, an encrypted blob gives a fault and no bytes.
+    pub fn unlock(&mut self, key: Option<CustomerKey>) {
+        self.key = key;
     }
 
     /// Prepares to stream `from..to`; then call `next` until it gives `None`.
@@ -52,6 +61,7 @@ impl Reader {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {
                     Some(bytes) => {
+                        let bytes = self.opened(bytes)?;
                         self.from += bytes.len() as u64;
                         return Ok(Some(bytes));
                     }
@@ -62,9 +72,19 @@ impl Reader {
                 return Ok(None);
             }
             if let Some(bytes) = self.advance().await? {
+                let bytes = self.opened(bytes)?;
                 self.from += bytes.len() as u64;
                 return Ok(Some(bytes));
             }
+        }
+    }
+
+    /// Bytes from `from` on, as the client sent them.
+    fn opened(&self, bytes: Bytes) -> Result<Bytes, Fault> {
+        match (self.sealed, &self.key) {
+            (None, _) => Ok(bytes),
+            (Some((nonce, start)), Some(key)) => Ok(key.apply(nonce, self.from - start, bytes)),
+            (Some(_), None) => Err(Fault::Corrupt("an encrypted blob was opened without its key".into())),
         }
     }
 
@@ -74,6 +94,7 @@ impl Reader {
         let part = self.chunk.as_ref().and_then(|chunk| chunk.part_at(self.from));
         let part = part.ok_or_else(|| Fault::Corrupt(format!("no chunk has byte {} of a blob", self.from)))?;
         let (from, to) = (self.from - part.start, (self.to - part.start).min(part.entry.length));
+        self.sealed = part.entry.nonce.map(|nonce| (nonce, part.start));
         match &part.entry.place {
             Place::Inline => Ok(Some(part.inline.slice(from as usize..to as usize))),
             Place::Pieces(_) => {

@@ -11,6 +11,7 @@ use crate::{ContainerAt, Failure, Store, keys};
 
 impl Store {
     pub async fn delete_container(&self, at: &ContainerAt, delete: DeleteContainer) -> Result<(), Failure> {
+        self.permit_unguarded(at).await?;
         let at = at.clone();
         let space = self
             .transact(partition(&at), move |txn| {

@@ -12,7 +12,7 @@ use lazuli_model::{BlobName, Refusal, Timestamp};
 
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{Pending, decode, decode_container_id};
-use crate::transact::Decided;
+use crate::transact::{Decided, now};
 use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs, Store, keys};
 
 /// Rows per column and look: doubled while they are used up, few again after a prefix was skipped.
@@ -82,6 +82,10 @@ impl<'a> Page<'a> {
                 self.from = row.position;
                 return Ok(true);
             }
+            let Some(item) = row.item(rows.now)? else {
+                self.from = successor(&row.position);
+                continue; // expired, and not swept yet
+            };
             let prefix = self.common_prefix(row.name());
             self.skipped = prefix.is_some();
             match prefix {
@@ -92,7 +96,7 @@ impl<'a> Page<'a> {
                 }
                 None => {
                     self.from = successor(&row.position);
-                    self.entries.push(Entry::Blob(Box::new(row.item()?)));
+                    self.entries.push(Entry::Blob(Box::new(item)));
                 }
             }
         }
@@ -118,6 +122,7 @@ struct Rows {
     /// How far the batch is complete, if not to the end.
     horizon: Option<Vec<u8>>,
     ended: bool,
+    now: Timestamp,
 }
 
 struct Row {
@@ -136,25 +141,23 @@ impl Row {
         &self.position[..self.position.len() - BASE.len()]
     }
 
-    fn item(&self) -> Result<BlobItem, Fault> {
+    /// `None` for what has expired.
+    fn item(&self, now: Timestamp) -> Result<Option<BlobItem>, Fault> {
         let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
         let name = name.ok_or_else(|| Fault::Corrupt(format!("a key has no blob name: {:?}", self.position)))?;
-        Ok(match &self.value {
-            Value::Snapshot(time, bytes) => {
-                BlobItem { name, snapshot: Some(*time), uncommitted: false, blob: decode(bytes)? }
-            }
-            Value::Base(bytes) => BlobItem { name, snapshot: None, uncommitted: false, blob: decode(bytes)? },
-            Value::Pending(bytes) => {
-                BlobItem { name, snapshot: None, uncommitted: true, blob: shell(decode::<Pending>(bytes)?.touched) }
-            }
-        })
+        let (snapshot, uncommitted, blob) = match &self.value {
+            Value::Snapshot(time, bytes) => (Some(*time), false, decode::<Blob>(bytes)?),
+            Value::Base(bytes) => (None, false, decode(bytes)?),
+            Value::Pending(bytes) => (None, true, shell(decode::<Pending>(bytes)?.touched)),
+        };
+        Ok(blob.at(now).map(|blob| BlobItem { name, snapshot, uncommitted, blob }))
     }
 }
 
 fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, limit: usize) -> Decided<Rows> {
     let container = txn.get(&keys::container(at.account.as_str(), at.container.as_str()))?;
     let space = Space(decode_container_id(&container.ok_or(Refusal::ContainerNotFound)?)?);
-    let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true };
+    let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true, now: now(txn) };
     let names = name_bound(&page.from);
     let mut scan = |column: Column, from: &[u8], read: fn(&Key, Bytes) -> Result<Row, Fault>| -> Decided<()> {
         let end = match &page.end {

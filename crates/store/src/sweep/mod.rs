@@ -51,6 +51,8 @@ struct Hints {
     round: bool,
     /// Rows whose pieces are being given back right now.
     freeing: BTreeSet<Key>,
+    /// Blobs that expire before the next round.
+    expiring: BTreeSet<(Timestamp, BlobKeys)>,
 }
 
 #[derive(Default)]
@@ -65,8 +67,13 @@ struct Progress {
 
 impl Sweep {
     pub fn new() -> Self {
-        let hints =
-            Hints { partitions: BTreeSet::new(), spaces: BTreeSet::new(), round: true, freeing: BTreeSet::new() };
+        let hints = Hints {
+            partitions: BTreeSet::new(),
+            spaces: BTreeSet::new(),
+            round: true,
+            freeing: BTreeSet::new(),
+            expiring: BTreeSet::new(),
+        };
         let turn = tokio::sync::Mutex::new(Progress::default());
         Self { wanted: Notify::new(), hints: Mutex::new(hints), turn }
     }
@@ -91,6 +98,15 @@ impl Sweep {
         self.wake();
     }
 
+    /// What is beyond the limit is found by the next round; nobody sees it meanwhile.
+    fn hint_expiry(&self, expires: Timestamp, keys: BlobKeys) {
+        self.with(|hints| {
+            if hints.expiring.len() < HINTS_MAX {
+                hints.expiring.insert((expires, keys));
+            }
+        });
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut Hints) -> T) -> T {
         act(&mut self.hints.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -102,6 +118,10 @@ impl Store {
         if trash {
             self.sweep.hint_partition(keys);
         }
+    }
+
+    pub(crate) fn hint_expiry(&self, expires: Timestamp, keys: BlobKeys) {
+        self.sweep.hint_expiry(expires, keys);
     }
 
     /// Waits until there may be something to sweep. Also call [`Store::sweep_step`] now and then without being woken:
@@ -134,6 +154,10 @@ impl Store {
             return Ok(true);
         }
         let now = self.now();
+        if let Some((expires, keys)) = self.sweep.with(|hints| hints.take_expired(now)) {
+            self.expire(keys, expires).await?;
+            return Ok(true);
+        }
         let due = self.sweep.with(|hints| hints.spaces.pop_first()).or_else(|| progress.space_due(now));
         if let Some(space) = due {
             let emptying = progress.spaces.entry(space).or_default();
@@ -147,6 +171,11 @@ impl Store {
 }
 
 impl Hints {
+    fn take_expired(&mut self, now: Timestamp) -> Option<(Timestamp, BlobKeys)> {
+        let first = self.expiring.first()?;
+        if first.0 <= now { self.expiring.pop_first() } else { None }
+    }
+
     fn take_partitions(&mut self) -> Vec<BlobKeys> {
         let mut taken = Vec::new();
         while taken.len() < PARTITIONS_PER_STEP

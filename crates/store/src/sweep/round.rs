@@ -36,6 +36,11 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// What has expired in a container; then containers from `next` on.
+    Expiries {
+        space: Space,
+        next: Key,
+    },
     /// Queues from here on.
     Queues(Key),
     /// The messages of a queue; then queues from `next` on.
@@ -62,6 +67,7 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::Shares(round) => Some(match self.share_round(round, now).await? {
@@ -110,8 +116,16 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Containers(next),
+            Some(_) | None => Round::Expiries { space, next },
         })
+    }
+
+    async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        for (expires, keys) in later {
+            self.sweep.hint_expiry(expires, keys);
+        }
+        Ok(if more { Round::Expiries { space, next } } else { Round::Containers(next) })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {

@@ -23,7 +23,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 26] = [
     file::NAMES,
     file::NODES,
     file::CHILDREN,
@@ -41,6 +41,8 @@ const COLUMNS: [Column; 24] = [
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
+    keys::EXPIRIES,
+    keys::GUARDS,
     keys::WINDOWS,
     keys::SMALLS,
     keys::GARBAGE,

@@ -51,7 +51,7 @@ impl World {
     }
 
     pub async fn create(&self, name: &str, id: u128) {
-        let create = CreateContainer { id, metadata: Metadata::default(), public: Default::default() };
+        let create = CreateContainer { id, scope: None, metadata: Metadata::default(), public: Default::default() };
         self.store.create_container(&container(name), create).await.unwrap();
     }
 
@@ -72,7 +72,9 @@ impl World {
 
     pub async fn put_block(&self, name: &str, id: &str, bytes: &[u8]) -> Result<(), Failure> {
         let content = self.receive(bytes).await;
-        self.store.put_block(&blob(name), PutBlock { id: block_id(id), lease: None }, content).await
+        self.store
+            .put_block(&blob(name), PutBlock { id: block_id(id), encryption: Default::default(), lease: None }, content)
+            .await
     }
 
     pub async fn commit(&self, name: &str, blocks: &[(Search, &str)]) -> Result<Blob, Failure> {
@@ -80,12 +82,23 @@ impl World {
     }
 
     pub async fn snapshot(&self, name: &str) -> Timestamp {
-        let snapshot = SnapshotBlob { metadata: None, conditions: Conditions::default(), lease: None };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         self.store.snapshot_blob(&blob(name), snapshot).await.unwrap().0
     }
 
     pub async fn delete(&self, name: &str, snapshots: Option<DeleteSnapshots>) -> Result<(), Failure> {
-        let delete = DeleteBlob { which: Which::Current, snapshots, conditions: Conditions::default(), lease: None };
+        let delete = DeleteBlob {
+            which: Which::Current,
+            snapshots,
+            tier: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
         self.store.delete_blob(&blob(name), delete).await
     }
 
@@ -93,6 +106,7 @@ impl World {
         let delete = DeleteBlob {
             which: Which::Snapshot(time),
             snapshots: None,
+            tier: Default::default(),
             conditions: Conditions::default(),
             lease: None,
         };
@@ -162,6 +176,8 @@ pub fn put_blob() -> PutBlob {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Default::default(),
+        encryption: Default::default(),
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
@@ -175,6 +191,8 @@ pub fn block_list(blocks: &[(Search, &str)]) -> PutBlockList {
         metadata: Metadata::default(),
         tags: Tags::default(),
         tier: None,
+        protection: Default::default(),
+        encryption: Default::default(),
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,

@@ -4,14 +4,16 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::access::PublicAccess;
-use lazuli_model::blob::{Blob, Kind, Tier};
+use lazuli_model::account::DefaultTier;
+use lazuli_model::blob::{Blob, Encryption, Kind, Tier};
 use lazuli_model::lease::Shown;
-use lazuli_model::{Metadata, Timestamp, Version};
+use lazuli_model::{AccountSettings, Metadata, Timestamp, Version};
 use lazuli_store::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answers::tag_set;
 use super::{attribute, document, element, is_char, number, optional};
+use crate::blob::{encryption, headers, protection};
 
 /// Since then names that XML cannot hold are percent-encoded, and say so.
 const ENCODES_NAMES: Version = Version::new(2021, 2, 12);
@@ -33,6 +35,8 @@ pub struct ContainerListing<'a> {
     pub version: Version,
     pub now: Timestamp,
     pub metadata: bool,
+    /// Whether the account allows it.
+    pub immutability: bool,
 }
 
 /// What List Blobs repeats of its request, and what it includes.
@@ -49,6 +53,9 @@ pub struct BlobListing<'a> {
     pub now: Timestamp,
     pub metadata: bool,
     pub tags: bool,
+    pub immutability_policy: bool,
+    pub legal_hold: bool,
+    pub settings: &'a AccountSettings,
 }
 
 pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
@@ -94,12 +101,14 @@ fn container(out: &mut String, listing: &ContainerListing<'_>, item: &ContainerI
         PublicAccess::Container => element(out, "PublicAccess", "container"),
     }
     if listing.version >= HAS_ENCRYPTION_SCOPES {
-        element(out, "DefaultEncryptionScope", "$account-encryption-key");
-        element(out, "DenyEncryptionScopeOverride", "false");
+        let (scope, deny) = encryption::shown(container.scope.as_ref());
+        element(out, "DefaultEncryptionScope", scope);
+        element(out, "DenyEncryptionScopeOverride", deny);
     }
     out.push_str("<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>");
     if listing.version >= HAS_VERSIONED_IMMUTABILITY {
-        element(out, "ImmutableStorageWithVersioningEnabled", "false");
+        let enabled = if listing.immutability { "true" } else { "false" };
+        element(out, "ImmutableStorageWithVersioningEnabled", enabled);
     }
     out.push_str("</Properties>");
     if listing.metadata {
@@ -175,7 +184,11 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     state(out, listing, item);
     out.push_str("</Properties>");
     if listing.metadata {
-        metadata(out, &item.blob.metadata);
+        match item.blob.encryption {
+            // Only who has the key may read it.
+            Encryption::Customer(_) => out.push_str("<Metadata Encrypted=\"true\" />"),
+            Encryption::Service | Encryption::Scope(_) => metadata(out, &item.blob.metadata),
+        }
     }
     if listing.tags && !item.blob.tags.is_empty() {
         tag_set(out, &item.blob.tags);
@@ -203,6 +216,9 @@ fn content(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
     element(out, "Content-MD5", &headers.md5.as_ref().map(|md5| STANDARD.encode(md5)).unwrap_or_default());
     element(out, "Cache-Control", &text(&headers.cache_control));
     element(out, "Content-Disposition", &text(&headers.disposition));
+    if listing.settings.last_access_tracking {
+        element(out, "LastAccessTime", &blob.last_access().to_http());
+    }
 }
 
 fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
@@ -212,39 +228,61 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         Kind::Page { .. } => element(out, "BlobType", "PageBlob"),
         Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
-    match blob.tier {
-        Some(tier) => element(out, "AccessTier", tier_name(tier)),
-        None => out.push_str("<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"),
-    }
-    optional(out, "AccessTierChangeTime", blob.tier_changed.map(Timestamp::to_http).as_deref());
+    tier(out, blob, listing.settings.default_tier);
     // Snapshots have no lease to show.
     if item.snapshot.is_none() {
         lease(out, blob.lease.shown(listing.now));
     }
     element(out, "ServerEncrypted", "true");
+    match &blob.encryption {
+        Encryption::Service => {}
+        Encryption::Customer(hash) => element(out, "CustomerProvidedKeySha256", &STANDARD.encode(hash)),
+        Encryption::Scope(scope) => element(out, "EncryptionScope", scope),
+    }
+    optional(out, "Expiry-Time", blob.expires.map(Timestamp::to_http).as_deref());
+    if let (Some(policy), true) = (blob.immutability, listing.immutability_policy) {
+        element(out, "ImmutabilityPolicyUntilDate", &policy.until.to_http());
+        element(out, "ImmutabilityPolicyMode", protection::mode_text(policy));
+    }
+    if let (Some(hold), true) = (blob.legal_hold, listing.legal_hold) {
+        element(out, "LegalHold", if hold { "true" } else { "false" });
+    }
     if !blob.tags.is_empty() {
         number(out, "TagCount", blob.tags.len());
     }
 }
 
-fn tier_name(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Hot => "Hot",
-        Tier::Cool => "Cool",
-        Tier::Cold => "Cold",
-        Tier::Archive => "Archive",
-        Tier::Smart => "Smart",
+fn tier(out: &mut String, blob: &Blob, default: DefaultTier) {
+    match (blob.tier, blob.kind) {
+        (Some(tier), _) => element(out, "AccessTier", headers::tier_text(tier)),
+        (None, Kind::Block) => {
+            element(out, "AccessTier", headers::tier_text(headers::default_tier(default)));
+            element(out, "AccessTierInferred", "true");
+        }
+        // As in headers: only premium accounts infer a tier for these.
+        (None, Kind::Page { .. } | Kind::Append { .. }) => {}
+    }
+    if let Some(back) = blob.rehydrating {
+        element(out, "ArchiveStatus", &headers::archive_status(back));
+        element(out, "RehydratePriority", headers::priority_text(back.priority));
+    }
+    match (blob.tier, blob.tier_changed) {
+        (Some(Tier::Premium(_)), _) | (_, None) => {}
+        (_, Some(changed)) => element(out, "AccessTierChangeTime", &changed.to_http()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use lazuli_model::blob::{ContentHeaders, ContentRef};
     use lazuli_model::container::Container;
     use lazuli_model::{BlobName, ContainerName, ETag, Lease, Tags};
 
     const VERSION: Version = Version::new(2021, 8, 6);
+    static DEFAULTS: LazyLock<AccountSettings> = LazyLock::new(AccountSettings::default);
     const ENDPOINT: &str = "https://storagename.blob.core.windows.net/";
 
     fn text(document: Vec<u8>) -> String {
@@ -268,6 +306,9 @@ mod tests {
             now: at("Thu, 18 Aug 2022 19:22:10 GMT"),
             metadata: false,
             tags: false,
+            immutability_policy: false,
+            legal_hold: false,
+            settings: &DEFAULTS,
         }
     }
 
@@ -385,6 +426,7 @@ mod tests {
     fn containers_as_recorded() {
         let container = Container {
             id: 1,
+            scope: None,
             etag: ETag::parse("0x8DA741358DE4884").expect("an ETag"),
             modified: at("Mon, 01 Aug 2022 23:12:47 GMT"),
             metadata: Metadata::new(vec![("hello".into(), "world".into()), ("number".into(), "42".into())])
@@ -402,6 +444,7 @@ mod tests {
             version: VERSION,
             now: at("Mon, 01 Aug 2022 23:12:47 GMT"),
             metadata: true,
+            immutability: false,
         };
         assert_eq!(
             text(containers(&listing, &ContainerPage { items: vec![item], next: None })),

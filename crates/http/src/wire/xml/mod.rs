@@ -3,6 +3,7 @@
 
 mod answers;
 mod bodies;
+mod delegation;
 mod file;
 mod listing;
 mod queue;
@@ -10,6 +11,7 @@ mod read;
 
 pub use answers::{acl, block_list, service_properties, service_stats, tags};
 pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
+pub use delegation::{read_key_info, user_delegation_key};
 pub use file::{
     EntryListing, ShareListing, entries, file_ranges, file_service_properties, handles, read_file_service_properties,
     share_stats, shares,

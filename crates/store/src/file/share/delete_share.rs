@@ -17,7 +17,7 @@ use crate::{Failure, ShareAt, Store};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 /// Among so many that were deleted lately.
-const DEAD_LOOKED_AT: usize = 1000;
+const DEAD_LOOKED_AT: usize = 10_000;
 
 impl Store {
     pub async fn delete_share(&self, at: &ShareAt, delete: DeleteShare) -> Result<(), Failure> {

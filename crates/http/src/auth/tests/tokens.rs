@@ -1,0 +1,262 @@
+//! Bearer tokens and user delegation SAS: who is believed, and what they may.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use lazuli_model::roles::{Role, Scope};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
+
+use super::*;
+use crate::auth::delegation::{KeyFields, key};
+use crate::auth::{Assignment, Mode, Principal, Trust};
+use crate::operation::Spec;
+
+const ISSUER: &str = "https://login.example/tenant";
+const HOUR_LATER: u64 = 1_659_395_567;
+const SECRET: &[u8] = b"a secret of the account";
+const OID: &str = "11111111-1111-1111-1111-111111111111";
+const TID: &str = "22222222-2222-2222-2222-222222222222";
+
+fn issuer_key() -> EcdsaKeyPair {
+    let random = SystemRandom::new();
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).expect("the key")
+}
+
+fn key_set(pair: &EcdsaKeyPair) -> String {
+    let point = &pair.public_key().as_ref()[1..];
+    let (x, y) = (URL_SAFE_NO_PAD.encode(&point[..32]), URL_SAFE_NO_PAD.encode(&point[32..]));
+    format!(r#"{{"keys":[{{"kty":"EC","use":"sig","kid":"one","crv":"P-256","x":"{x}","y":"{y}"}}]}}"#)
+}
+
+fn token(pair: Option<&EcdsaKeyPair>, header: &str, claims: &str) -> String {
+    let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+    let tag = pair.map(|pair| pair.sign(&SystemRandom::new(), signed.as_bytes()).expect("a signature"));
+    let tag = tag.map(|tag| URL_SAFE_NO_PAD.encode(tag.as_ref())).unwrap_or_default();
+    format!("Bearer {signed}.{tag}")
+}
+
+fn claims(more: &str) -> String {
+    format!(
+        r#"{{"iss":"{ISSUER}","aud":"https://storage.azure.com/","exp":{HOUR_LATER},"oid":"{OID}","tid":"{TID}"{more}}}"#
+    )
+}
+
+const HEADER: &str = r#"{"alg":"ES256","typ":"JWT","kid":"one"}"#;
+
+fn trusting(mode: Mode, pair: Option<&EcdsaKeyPair>, assignments: Vec<Assignment>) -> Accounts {
+    let mut trust = Trust::new(mode, vec![ISSUER.into()]);
+    trust.insecure = true;
+    trust.assignments = assignments;
+    if let Some(pair) = pair {
+        assert_eq!(trust.set_keys(ISSUER, key_set(pair).as_bytes()), Ok(1));
+    }
+    let mut accounts = accounts();
+    accounts.accept_tokens(Arc::new(trust));
+    accounts.delegate(ACCOUNT, SECRET);
+    accounts
+}
+
+fn assigned(principal: &str, role: Role, within: Option<&str>) -> Assignment {
+    let scope = Scope { account: Some(ACCOUNT.into()), within: within.map(str::to_owned) };
+    Assignment { principal: principal.into(), role, scope }
+}
+
+fn ask(accounts: &Accounts, url: &str, authorization: &str) -> Result<Identity, Refusal> {
+    identify(&head("GET", url, &[("authorization", authorization), ("x-ms-version", "2021-08-06")]), accounts)
+}
+
+fn why(result: Result<Identity, Refusal>) -> String {
+    match result {
+        Err(Refusal::InvalidAccessToken { detail } | Refusal::AuthenticationFailed { detail }) => detail.into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn only_whole_and_timely_tokens_of_the_issuer_are_believed() {
+    let (pair, other) = (issuer_key(), issuer_key());
+    let accounts = trusting(Mode::Verified, Some(&pair), vec![]);
+    let url = &format!("{PLACE}/c/b");
+    assert!(matches!(ask(&accounts, url, &token(Some(&pair), HEADER, &claims(""))), Ok(Identity::Token(_))));
+    let swap = |from: &str, to: &str| token(Some(&pair), HEADER, &claims("").replace(from, to));
+    let elsewhere = r#"{"alg":"ES256","kid":"two"}"#;
+    let none = r#"{"alg":"none"}"#;
+    let symmetric = r#"{"alg":"HS256","kid":"one"}"#;
+    for (authorization, detail) in [
+        (token(Some(&other), HEADER, &claims("")), "Signature verification failed"),
+        (token(None, HEADER, &claims("")), "Signature verification failed"),
+        (token(None, none, &claims("")), "Signature verification failed"),
+        (token(Some(&pair), symmetric, &claims("")), "Signature verification failed"),
+        (token(Some(&pair), elsewhere, &claims("")), "key not found"),
+        (swap(ISSUER, "https://evil.example/"), "Issuer did not match"),
+        (swap("storage.azure.com", "graph.microsoft.com"), "Audience did not match"),
+        (swap("storage.azure.com", "another1.blob.core.windows.net"), "Audience did not match"),
+        (swap(&HOUR_LATER.to_string(), "1659394000"), "expired"),
+        (token(Some(&pair), HEADER, &claims(r#","nbf":1659399999"#)), "not yet valid"),
+        ("Bearer x".into(), "malformed"),
+        ("Bearer a.b.c".into(), "malformed"),
+    ] {
+        let said = why(ask(&accounts, url, &authorization));
+        assert!(said.contains(detail), "{said} / {detail}");
+    }
+    assert_eq!(ask(&accounts, url, "Bearer YOU SHALL NOT PASS"), Err(Refusal::InvalidAuthenticationInfo));
+    let account_audience = swap("storage.azure.com", "devstoreaccount1.blob.core.windows.net");
+    assert!(ask(&accounts, url, &account_audience).is_ok());
+    let old = head(
+        "GET",
+        url,
+        &[("authorization", &token(Some(&pair), HEADER, &claims(""))), ("x-ms-version", "2017-04-17")],
+    );
+    assert!(why(identify(&old, &accounts)).contains("not supported in this version"));
+}
+
+#[test]
+fn tokens_want_a_server_that_accepts_them_and_a_safe_link() {
+    let bearer = token(None, HEADER, &claims(""));
+    assert!(why(ask(&accounts(), PLACE, &bearer)).contains("accepts no bearer tokens"));
+    let mut plain = accounts();
+    plain.accept_tokens(Arc::new(Trust::new(Mode::Basic, vec![ISSUER.into()])));
+    assert!(why(ask(&plain, PLACE, &bearer)).contains("not allowed with HTTP"));
+    let secure = Arrival { secure: true, ..arrival(Service::Blob, NOW) };
+    assert!(identify(&head_on(secure, "GET", PLACE, &[("authorization", &bearer)]), &plain).is_ok());
+}
+
+fn may(identity: &Identity, spec: &Spec, url: &str) -> bool {
+    match authorize(identity, spec, &head(spec.methods[0], url, &[]), None) {
+        Ok(_) => true,
+        Err(Refusal::AuthorizationPermissionMismatch) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn roles_come_from_the_token_and_from_the_operator() {
+    use crate::blob::{delete_blob, get_blob, list_containers};
+    let (c, d) = (&format!("{PLACE}/ccc/b"), &format!("{PLACE}/ddd/b"));
+    let who = |accounts: &Accounts, more: &str| ask(accounts, c, &token(None, HEADER, &claims(more))).expect("a token");
+
+    let everybody = trusting(Mode::Basic, None, vec![]);
+    assert!(may(&who(&everybody, ""), &delete_blob::SPEC, c), "basic mode without assignments");
+
+    let accounts = trusting(
+        Mode::Basic,
+        None,
+        vec![assigned(OID, Role::BlobReader, Some("ccc")), assigned("group", Role::BlobOwner, None)],
+    );
+    let reader = who(&accounts, "");
+    assert!(may(&reader, &get_blob::SPEC, c));
+    assert!(!may(&reader, &get_blob::SPEC, d), "another container");
+    assert!(!may(&reader, &delete_blob::SPEC, c));
+    assert!(!may(&reader, &list_containers::SPEC, PLACE), "the account is beyond a container's scope");
+    assert!(may(&who(&accounts, r#","groups":["group"]"#), &delete_blob::SPEC, d));
+    let contributor = who(&accounts, r#","roles":["Storage Blob Data Contributor","Something else"]"#);
+    assert!(may(&contributor, &delete_blob::SPEC, d));
+}
+
+/// A SAS over `path`, signed with the delegation key that `maker` would be given.
+fn delegated(maker: &Principal, path: &str, sp: &str, changes: &[(&str, &str)], version: &str) -> String {
+    let fields = KeyFields {
+        oid: &maker.oid,
+        tid: &maker.tid,
+        start: "2022-08-01T23:00:00Z",
+        expiry: "2022-08-02T23:00:00Z",
+        service: "b",
+        version,
+        delegated_tid: "",
+    };
+    let key = STANDARD.decode(key(SECRET, maker, ACCOUNT, Service::Blob, &fields)).expect("base64");
+    let sduoid = changes.iter().find(|(name, _)| *name == "sduoid").map_or("", |(_, value)| value);
+    let newest = version >= "2025-07-05";
+    let users = if newest { format!("\n\n{sduoid}") } else { String::new() };
+    let request = if version >= "2026-04-06" { "\n\n" } else { "" };
+    let text = format!(
+        "{sp}\n\n2022-08-02T01:02:03Z\n/blob/{ACCOUNT}/{path}\n{}\n{}\n{}\n{}\nb\n{version}\n\n\n{users}\n\n\n{version}\nb\n\n{request}\n\n\n\n\n",
+        maker.oid, maker.tid, fields.start, fields.expiry
+    );
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());
+    let mut query = vec![
+        ("sp", sp),
+        ("se", "2022-08-02T01:02:03Z"),
+        ("skoid", &maker.oid),
+        ("sktid", &maker.tid),
+        ("skt", fields.start),
+        ("ske", fields.expiry),
+        ("sks", "b"),
+        ("skv", version),
+        ("sv", version),
+        ("sr", "b"),
+    ];
+    for (name, value) in changes {
+        query.retain(|(other, _)| other != name);
+        query.push((name, value));
+    }
+    let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let tag = STANDARD.encode(tag).replace('+', "%2B");
+    format!("{PLACE}/{path}?{}&sig={tag}", query.join("&"))
+}
+
+fn maker(accounts: &Accounts, more: &str) -> Principal {
+    match ask(accounts, PLACE, &token(None, HEADER, &claims(more))) {
+        Ok(Identity::Token(principal)) => (*principal).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_delegated_sas_may_what_both_it_and_its_maker_may() {
+    use crate::blob::{delete_blob, get_blob};
+    let accounts = trusting(Mode::Basic, None, vec![assigned("someone", Role::BlobOwner, None)]);
+    let url = &format!("{PLACE}/ccc/b");
+    let by = |url: &str| identify(&head("GET", url, &[]), &accounts).expect("a SAS");
+    for version in ["2021-08-06", "2025-07-05", "2026-02-06", "2026-04-06", "2026-10-06"] {
+        let reader = maker(&accounts, r#","roles":["Storage Blob Data Reader"]"#);
+        let mut sas = delegated(&reader, "ccc/b", "rd", &[], version);
+        let identity = by(&sas);
+        assert!(may(&identity, &get_blob::SPEC, url), "{version}");
+        assert!(!may(&identity, &delete_blob::SPEC, url), "{version}: the maker may only read");
+        let owner = maker(&accounts, r#","roles":["Storage Blob Data Owner"]"#);
+        sas = delegated(&owner, "ccc/b", "r", &[], version);
+        assert!(!may(&by(&sas), &delete_blob::SPEC, url), "{version}: the SAS only reads");
+        sas = delegated(&owner, "ccc/b", "rd", &[], version);
+        assert!(may(&by(&sas), &delete_blob::SPEC, url), "{version}");
+    }
+}
+
+#[test]
+fn nothing_of_a_delegated_sas_can_be_changed() {
+    let mut accounts = trusting(Mode::Basic, None, vec![]);
+    let owner = maker(&accounts, "");
+    let refused = |accounts: &Accounts, url: &str| detail(identify(&head("GET", url, &[]), accounts));
+    let sas = |changes: &[(&str, &str)]| delegated(&owner, "ccc/b", "r", changes, "2026-10-06");
+    assert!(identify(&head("GET", &sas(&[]), &[]), &accounts).is_ok());
+    for changes in [
+        [("sp", "rwd")],
+        [("skoid", "33333333-3333-3333-3333-333333333333")],
+        [("sktid", "33333333-3333-3333-3333-333333333333")],
+        [("ske", "2022-08-03T23:00:00Z")],
+        [("skv", "2025-01-05")],
+        [("se", "2022-08-02T22:02:03Z")],
+        [("saoid", "x")],
+        [("srh", "x-ms-date")],
+        [("srq", "comp")],
+    ] {
+        assert!(refused(&accounts, &sas(&changes)).contains("did not match"), "{changes:?}");
+    }
+    assert!(refused(&accounts, &sas(&[("sks", "q")])).contains("not well formed"));
+    assert!(refused(&accounts, &sas(&[("ske", "2022-08-01T23:01:00Z")])).contains("key time frame"));
+    accounts.delegate(ACCOUNT, b"another secret");
+    assert!(refused(&accounts, &sas(&[])).contains("did not match"), "revoked");
+}
+
+#[test]
+fn a_sas_for_one_user_wants_that_users_token() {
+    let accounts = trusting(Mode::Basic, None, vec![]);
+    let owner = maker(&accounts, "");
+    let url = delegated(&owner, "ccc/b", "r", &[("sduoid", "user")], "2026-10-06");
+    assert!(detail(identify(&head("GET", &url, &[]), &accounts)).contains("bearer token"));
+    let user = |oid: &str| token(None, HEADER, &claims("").replace(OID, oid));
+    assert!(why(ask(&accounts, &url, &user("other"))).contains("another user"));
+    assert!(matches!(ask(&accounts, &url, &user("user")), Ok(Identity::Delegated(..))));
+}

@@ -1,0 +1,28 @@
+//! Delete Blob Immutability Policy.
+
+use http::StatusCode;
+use lazuli_model::blob::DeleteImmutabilityPolicy;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::{headers, protection};
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "DeleteBlobImmutabilityPolicy",
+    methods: &["DELETE"],
+    on: On::Blob,
+    comp: Some("immutabilityPolicies"),
+    needs: "i",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "i" }),
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    protection::permit(ask)?;
+    headers::conditions(&ask.head, &SPEC)?;
+    let delete = DeleteImmutabilityPolicy { which: headers::which(&ask.head)? };
+    ask.store.delete_immutability_policy(&ask.head.blob_at()?, delete).await?;
+    Ok(Answer::new(StatusCode::OK))
+}

@@ -1,0 +1,135 @@
+//! Customers' keys and encryption scopes in headers. A key is read here and handed to the store; nothing prints it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_model::blob::{AskedEncryption, Blob, ContainerScope, Encryption, permit_scope};
+use lazuli_model::{Refusal, Version};
+use lazuli_store::{CustomerKey, Failure};
+
+use crate::answer::{Answer, name};
+use crate::head::Head;
+use crate::serve::Ask;
+
+/// What a container's default is called when it has none of its own.
+pub const ACCOUNT_KEY: &str = "$account-encryption-key";
+
+/// Since then the scope in a SAS is signed, and counts.
+const SIGNS_SCOPE: Version = Version::new(2020, 12, 6);
+
+/// The three headers of a key, under one of its two names.
+struct Names {
+    key: &'static str,
+    hash: &'static str,
+    algorithm: &'static str,
+}
+
+const OF_REQUEST: Names =
+    Names { key: "x-ms-encryption-key", hash: "x-ms-encryption-key-sha256", algorithm: "x-ms-encryption-algorithm" };
+
+const OF_SOURCE: Names = Names {
+    key: "x-ms-source-encryption-key",
+    hash: "x-ms-source-encryption-key-sha256",
+    algorithm: "x-ms-source-encryption-algorithm",
+};
+
+/// The key that the request comes with.
+pub fn customer_key(head: &Head) -> Result<Option<CustomerKey>, Refusal> {
+    read_key(head, &OF_REQUEST)
+}
+
+/// The key of the blob that a copy reads.
+#[expect(dead_code, reason = "for the copies")]
+pub fn source_key(head: &Head) -> Result<Option<CustomerKey>, Refusal> {
+    read_key(head, &OF_SOURCE)
+}
+
+/// All three or none, and each must be right. A wrong key is not repeated in the refusal.
+fn read_key(head: &Head, names: &Names) -> Result<Option<CustomerKey>, Refusal> {
+    let any = [names.key, names.hash, names.algorithm].into_iter().any(|name| head.text(name).is_some());
+    if !any {
+        return Ok(None);
+    }
+    let Some(key) = head.text(names.key) else {
+        return Err(Refusal::MissingRequiredHeader { header: names.key.into() });
+    };
+    let decode = |text: &str| STANDARD.decode(text).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let hidden = Refusal::InvalidHeaderValue { header: names.key.into(), value: String::new() };
+    let key = decode(key).ok_or(hidden)?;
+    let digest = ring::digest::digest(&ring::digest::SHA256, &key);
+    let hash = head.required(names.hash, |text| decode(text).filter(|hash| hash[..] == *digest.as_ref()))?;
+    head.required(names.algorithm, |text| text.eq_ignore_ascii_case("AES256").then_some(()))?;
+    Ok(Some(CustomerKey::new(key, hash)))
+}
+
+/// The hash of the key, for whoever only compares.
+pub fn key_hash(head: &Head) -> Result<Option<[u8; 32]>, Refusal> {
+    Ok(customer_key(head)?.map(|key| key.hash()))
+}
+
+/// How what the request writes will be encrypted: by its key, its scope, the scope of its SAS or the container's default.
+pub async fn settle(ask: &Ask) -> Result<Encryption, Failure> {
+    let head = &ask.head;
+    let asked = AskedEncryption {
+        key: key_hash(head)?,
+        scope: head.text("x-ms-encryption-scope").map(str::to_owned),
+        sas_scope: sas_scope(head),
+    };
+    let default = ask.store.container_scope(&head.container_at()?).await?;
+    Ok(asked.settle(default, &ask.settings.encryption_scopes)?)
+}
+
+fn sas_scope(head: &Head) -> Option<String> {
+    let version = head.query.get("sv").and_then(Version::parse)?;
+    head.query.get("sig").filter(|_| version >= SIGNS_SCOPE)?;
+    head.query.get("ses").map(str::to_owned)
+}
+
+/// Whether a blob can be read: nothing in a disabled scope can ("Encryption scopes for Blob storage").
+pub fn permit_read(ask: &Ask, blob: &Blob) -> Result<(), Refusal> {
+    match &blob.encryption {
+        Encryption::Service | Encryption::Customer(_) => Ok(()),
+        Encryption::Scope(scope) => match permit_scope(scope, &ask.settings.encryption_scopes) {
+            Err(Refusal::EncryptionScopeDisabled) => Err(Refusal::EncryptionScopeDisabled),
+            // One that is not known any more has no key that could be missing.
+            Ok(()) | Err(_) => Ok(()),
+        },
+    }
+}
+
+/// What answers say of it, to reads and to writes.
+pub fn describe(answer: Answer, encryption: &Encryption) -> Answer {
+    match encryption {
+        Encryption::Service => answer,
+        Encryption::Customer(hash) => answer.text(&name::ENCRYPTION_KEY_SHA256, STANDARD.encode(hash)),
+        Encryption::Scope(scope) => answer.text(&name::ENCRYPTION_SCOPE, scope.clone()),
+    }
+}
+
+/// Create Container: `x-ms-default-encryption-scope` and `x-ms-deny-encryption-scope-override`, which go together.
+pub fn of_container(ask: &Ask) -> Result<Option<ContainerScope>, Refusal> {
+    let head = &ask.head;
+    let deny_override = head.flag("x-ms-deny-encryption-scope-override")?;
+    match head.text("x-ms-default-encryption-scope") {
+        Some(ACCOUNT_KEY) | None => match deny_override {
+            true => Err(Refusal::MissingRequiredHeader { header: "x-ms-default-encryption-scope".into() }),
+            false => Ok(None),
+        },
+        Some(scope) => {
+            permit_scope(scope, &ask.settings.encryption_scopes).map_err(|refusal| match refusal {
+                Refusal::InvalidHeaderValue { value, .. } => {
+                    Refusal::InvalidHeaderValue { header: "x-ms-default-encryption-scope".into(), value }
+                }
+                refusal => refusal,
+            })?;
+            Ok(Some(ContainerScope { name: scope.to_owned(), deny_override }))
+        }
+    }
+}
+
+/// How a container's default is shown: its name, and whether it may be overridden.
+pub fn shown(scope: Option<&ContainerScope>) -> (&str, &'static str) {
+    match scope {
+        None => (ACCOUNT_KEY, "false"),
+        Some(scope) => (&scope.name, if scope.deny_override { "true" } else { "false" }),
+    }
+}

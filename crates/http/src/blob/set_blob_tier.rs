@@ -1,0 +1,43 @@
+//! Set Blob Tier: 200 when the blob is there, 202 when it is on its way out of the archive.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::{SetBlobTier, TierChange};
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::headers;
+use crate::head::Head;
+use crate::operation::{AccountNeeds, IF_TAGS, LEASE, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "SetBlobTier",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("tier"),
+    needs: "w",
+    also: &[("x-ms-if-tags", 't')],
+    account_sas: Some(AccountNeeds { resource: 'o', any: "w" }),
+    takes: IF_TAGS | LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let set = parse(&ask.head)?;
+    let status = match ask.store.set_blob_tier(&ask.head.blob_at()?, set).await? {
+        TierChange::Done => StatusCode::OK,
+        TierChange::Pending => StatusCode::ACCEPTED,
+    };
+    Ok(Answer::new(status))
+}
+
+fn parse(head: &Head) -> Result<SetBlobTier, Refusal> {
+    Ok(SetBlobTier {
+        which: headers::which(head)?,
+        tier: headers::tier(head)?.ok_or(Refusal::MissingRequiredHeader { header: "x-ms-access-tier".into() })?,
+        priority: headers::priority(head)?,
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+    })
+}

@@ -1,0 +1,41 @@
+//! Set Blob Immutability Policy.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::blob::SetImmutabilityPolicy;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::{headers, protection};
+use crate::head::Head;
+use crate::operation::{AccountNeeds, IF_UNMODIFIED_SINCE, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "SetBlobImmutabilityPolicy",
+    methods: &["PUT"],
+    on: On::Blob,
+    comp: Some("immutabilityPolicies"),
+    needs: "i",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "i" }),
+    takes: IF_UNMODIFIED_SINCE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    protection::permit(ask)?;
+    let set = parse(&ask.head)?;
+    let policy = set.policy;
+    let blob = ask.store.set_immutability_policy(&ask.head.blob_at()?, set).await?;
+    let answer = Answer::new(StatusCode::OK).etag(blob.etag, blob.modified);
+    Ok(protection::policy_of(answer, policy))
+}
+
+fn parse(head: &Head) -> Result<SetImmutabilityPolicy, Refusal> {
+    let until = "x-ms-immutability-policy-until-date";
+    Ok(SetImmutabilityPolicy {
+        which: headers::which(head)?,
+        policy: protection::policy(head)?.ok_or(Refusal::MissingRequiredHeader { header: until.into() })?,
+        conditions: headers::conditions(head, &SPEC)?,
+    })
+}

@@ -1,0 +1,99 @@
+//! Set Blob Expiry, and the end of what has expired. Nobody sees such a blob any more; what is left of it goes with the next
+//! write under its name, or with the sweeper, which finds it by a row in the order of time.
+//!
+//! A row may be stale: the blob was deleted, replaced, or given another time. Whoever comes for it looks at the blob first.
+
+use lazuli_engine::{Space, Txn};
+use lazuli_model::Timestamp;
+use lazuli_model::blob::{Blob, SetBlobExpiry};
+
+use super::delete_blob::{delete_all, delete_base, permit_snapshots};
+use super::{base, replace};
+use crate::claims::Trash;
+use crate::keys::{self, BlobKeys};
+use crate::records::{Dead, Mark, encode};
+use crate::transact::{Decided, Trouble, get, now};
+use crate::{BlobAt, Failure, Store};
+
+/// Rows that one step looks at.
+const PAGE: usize = 64;
+
+impl Store {
+    pub async fn set_blob_expiry(&self, at: &BlobAt, set: SetBlobExpiry) -> Result<Blob, Failure> {
+        let keys = self.blob_keys(at).await?;
+        let hinted = keys.clone();
+        let blob = self
+            .transact(keys.partition(), move |txn| {
+                let current = base(txn, &keys)?;
+                let blob = set.decide(current.as_ref(), now(txn))?;
+                if let Some(old) = current.and_then(|current| current.expires) {
+                    txn.delete(keys.expiry(old));
+                }
+                if let Some(new) = blob.expires {
+                    txn.put(keys.expiry(new), encode(&Mark));
+                }
+                replace::change(txn, &keys, &blob);
+                Ok(blob)
+            })
+            .await?;
+        if let Some(expires) = blob.expires {
+            self.hint_expiry(expires, hinted);
+        }
+        Ok(blob)
+    }
+
+    /// Takes away what the rows of `space` say has expired by now; true when there may be more. Gives besides what will
+    /// expire until `horizon`, so that somebody can come for it in time.
+    pub(crate) async fn expire_in(
+        &self,
+        space: Space,
+        horizon: Timestamp,
+    ) -> Result<(bool, Vec<(Timestamp, BlobKeys)>), Failure> {
+        let (from, end) = (keys::column(space, keys::EXPIRIES), keys::expired_until(space, horizon));
+        let (now, rows) = self.look(|txn| Ok((now(txn), txn.scan(&from, &end, PAGE)?))).await?;
+        let full = rows.len() == PAGE;
+        let (mut later, mut any) = (Vec::new(), false);
+        for (expires, name) in rows.iter().filter_map(|(key, _)| keys::read_expiry(key)) {
+            let keys = BlobKeys { space, name };
+            if expires <= now {
+                self.expire(keys, expires).await?;
+                any = true;
+            } else {
+                later.push((expires, keys));
+            }
+        }
+        Ok((full && any, later))
+    }
+
+    /// The row at `expires`, and the blob if it has really expired.
+    pub(crate) async fn expire(&self, keys: BlobKeys, expires: Timestamp) -> Result<(), Failure> {
+        let hinted = keys.clone();
+        let trash = self
+            .transact(keys.partition(), move |txn| {
+                let had = get::<Blob>(txn, &keys.base())?;
+                let gone = had.is_some() && base(txn, &keys)?.is_none();
+                txn.delete(keys.expiry(expires));
+                Ok(gone)
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok(())
+    }
+}
+
+/// Takes an expired blob away, with its snapshots unless one of them is protected.
+pub(super) fn bury(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<()> {
+    let mut trash = Trash::default();
+    match permit_snapshots(txn, keys) {
+        Ok(()) => delete_all(txn, keys, blob, &mut trash)?,
+        Err(Trouble::Refused(_)) => delete_base(txn, keys, blob, &mut trash)?,
+        Err(trouble) => return Err(trouble),
+    }
+    if let Some(expires) = blob.expires {
+        txn.delete(keys.expiry(expires));
+    }
+    if !trash.0.is_empty() {
+        txn.put(keys.expired_garbage(txn.stamp().0), encode(&Dead(trash.0)));
+    }
+    Ok(())
+}
