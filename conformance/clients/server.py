@@ -1,7 +1,7 @@
 """The server under test: the built binary on free ports and an empty directory, or whatever LAZULI_ENDPOINT names.
 
-LAZULI_ENDPOINT is the URL of an account that is already served (Azurite, another Lazuli), and LAZULI_QUEUE_ENDPOINT
-and LAZULI_FILE_ENDPOINT those of its queues and shares. What needs a process of our
+LAZULI_ENDPOINT is the URL of an account that is already served (Azurite, another Lazuli), LAZULI_QUEUE_ENDPOINT,
+LAZULI_TABLE_ENDPOINT and LAZULI_FILE_ENDPOINT those of its queues, tables and shares. What needs a process of our
 own is skipped then.
 """
 
@@ -25,15 +25,16 @@ CACHE = pathlib.Path(
 EVERY_PORT = [f"--{name}-port" for name in ("blob", "queue", "table", "file", "dfs", "smb", "console")]
 
 
-def connection_string(endpoint, account=ACCOUNT, key=KEY, queue=None, file=None):
+def connection_string(endpoint, account=ACCOUNT, key=KEY, queue=None, table=None, file=None):
     scheme = endpoint.split(":")[0]
     queues = f"QueueEndpoint={queue};" if queue else ""
+    tables = f"TableEndpoint={table};" if table else ""
     files = f"FileEndpoint={file};" if file else ""
-    return f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};BlobEndpoint={endpoint};{queues}{files}"
+    return f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};BlobEndpoint={endpoint};{queues}{tables}{files}"
 
 
 class Server:
-    """One process. `endpoint`, `queue_endpoint` and `file_endpoint` are the account's URLs; `console` that of /healthz and /metrics."""
+    """One process. `endpoint`, `queue_endpoint`, `table_endpoint` and `file_endpoint` are the account's URLs; `console` that of /healthz and /metrics."""
 
     def __init__(self, directory=None, flags=(), ports=True, environment=None, scheme="http"):
         self.directory = directory or tempfile.mkdtemp(prefix="lazuli-test-")
@@ -50,7 +51,7 @@ class Server:
         threading.Thread(target=self._keep, args=(self.process.stdout, self.banner), daemon=True).start()
 
     def _await_banner(self, scheme):
-        self.endpoint = self.queue_endpoint = self.file_endpoint = self.console = None
+        self.endpoint = self.queue_endpoint = self.table_endpoint = self.file_endpoint = self.console = None
         for line in self.process.stdout:
             self.banner.append(line)
             if found := re.search(r"Console +(http://\S+)", line):
@@ -61,6 +62,8 @@ class Server:
                 self.queue_endpoint = queue and queue.group(1)
                 file = re.search(rf"FileEndpoint=({scheme}://[^;]+)", line)
                 self.file_endpoint = file and file.group(1)
+                table = re.search(rf"TableEndpoint=({scheme}://[^;]+)", line)
+                self.table_endpoint = table and table.group(1)
                 return
         self.process.wait()
         self.reading.join()
@@ -73,7 +76,8 @@ class Server:
 
     @property
     def connection_string(self):
-        return connection_string(self.endpoint, queue=self.queue_endpoint, file=self.file_endpoint)
+        endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
+        return connection_string(self.endpoint, **endpoints)
 
     def ask_console(self, path):
         with urllib.request.urlopen(self.console + path, timeout=10) as answer:
@@ -93,8 +97,10 @@ class Elsewhere:
     def __init__(self, endpoint):
         self.endpoint = endpoint.rstrip("/")
         self.queue_endpoint = os.environ.get("LAZULI_QUEUE_ENDPOINT")
+        self.table_endpoint = os.environ.get("LAZULI_TABLE_ENDPOINT")
         self.file_endpoint = os.environ.get("LAZULI_FILE_ENDPOINT")
-        self.connection_string = connection_string(self.endpoint, queue=self.queue_endpoint, file=self.file_endpoint)
+        endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
+        self.connection_string = connection_string(self.endpoint, **endpoints)
 
     def stop(self):
         pass

@@ -131,6 +131,26 @@ def test_az_shares_directories_and_files(az, tree, tmp_path):
     assert snapshot and az("share", "exists", "--name", name) == {"exists": False}
 
 
+def test_az_tables_and_entities(az):
+    name = f"az{uuid.uuid4().hex}"
+    assert az("table", "create", "--name", name)["created"]
+    az("entity", "insert", "-t", name, "-e", "PartitionKey=p", "RowKey=r", "Content=one & <two>", "Count=3", "Count@odata.type=Edm.Int32")
+    shown = az("entity", "show", "-t", name, "--partition-key", "p", "--row-key", "r")
+    assert (shown["Content"], shown["Count"]) == ("one & <two>", 3)
+    az("entity", "merge", "-t", name, "-e", "PartitionKey=p", "RowKey=r", "More=x")
+    az("entity", "replace", "-t", name, "-e", "PartitionKey=p", "RowKey=r", "Only=y")
+    az("entity", "insert", "-t", name, "-e", "PartitionKey=p", "RowKey=s", "--if-exists", "replace")
+    found = az("entity", "query", "-t", name, "--filter", "PartitionKey eq 'p' and RowKey lt 's'")["items"]
+    assert [(one["RowKey"], one.get("Only"), one.get("More")) for one in found] == [("r", "y", None)]
+    az("entity", "delete", "-t", name, "--partition-key", "p", "--row-key", "r")
+    az("table", "policy", "create", "-t", name, "-n", "reader", "--permissions", "r", "--expiry", "2099-01-01T00:00Z")
+    assert list(az("table", "policy", "list", "-t", name)) == ["reader"]
+    assert name in [table["name"] for table in az("table", "list")]
+    assert az("table", "exists", "--name", name) == {"exists": True}
+    assert az("table", "delete", "--name", name) == {"deleted": True}
+    assert az("table", "exists", "--name", name) == {"exists": False}
+
+
 def test_az_leases_snapshots_and_signatures(az, server, tree):
     name = f"az-{uuid.uuid4()}"
     az("container", "create", "--name", name)

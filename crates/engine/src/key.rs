@@ -30,7 +30,8 @@ impl Partition {
 pub struct Key(Bytes);
 
 impl Key {
-    const HEAD: usize = 17;
+    /// Bytes before the row.
+    pub const HEAD: usize = 17;
 
     /// The key whose row is `parts` put together.
     pub fn new(space: Space, column: Column, parts: &[&[u8]]) -> Self {

@@ -32,9 +32,13 @@ pub mod name {
         ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
+        BLOB_APPEND_OFFSET = "x-ms-blob-append-offset";
+        BLOB_COMMITTED_BLOCK_COUNT = "x-ms-blob-committed-block-count";
         BLOB_CONTENT_LENGTH = "x-ms-blob-content-length";
         BLOB_CONTENT_MD5 = "x-ms-blob-content-md5";
         BLOB_PUBLIC_ACCESS = "x-ms-blob-public-access";
+        BLOB_SEALED = "x-ms-blob-sealed";
+        BLOB_SEQUENCE_NUMBER = "x-ms-blob-sequence-number";
         BLOB_TYPE = "x-ms-blob-type";
         CACHE_CONTROL = "cache-control";
         CLIENT_REQUEST_ID = "x-ms-client-request-id";
@@ -53,7 +57,10 @@ pub mod name {
         COPY_SOURCE_ERROR_CODE = "x-ms-copy-source-error-code";
         COPY_SOURCE_STATUS_CODE = "x-ms-copy-source-status-code";
         COPY_STATUS = "x-ms-copy-status";
+        CONTENT_TYPE_OPTIONS = "x-content-type-options";
         CREATION_TIME = "x-ms-creation-time";
+        DATA_SERVICE_ID = "dataserviceid";
+        DATA_SERVICE_VERSION = "dataserviceversion";
         DEFAULT_ENCRYPTION_SCOPE = "x-ms-default-encryption-scope";
         DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
         DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
@@ -81,7 +88,9 @@ pub mod name {
         IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
         IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_CURRENT_VERSION = "x-ms-is-current-version";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        IS_SOFT_DELETED = "x-ms-is-soft-deleted";
         LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
@@ -98,7 +107,9 @@ pub mod name {
         PAID_BURSTING_ENABLED = "x-ms-share-paid-bursting-enabled";
         PAID_BURSTING_MAX_BANDWIDTH = "x-ms-share-paid-bursting-max-bandwidth-mibps";
         PAID_BURSTING_MAX_IOPS = "x-ms-share-paid-bursting-max-iops";
+        LOCATION = "location";
         POP_RECEIPT = "x-ms-popreceipt";
+        PREFERENCE_APPLIED = "preference-applied";
         REHYDRATE_PRIORITY = "x-ms-rehydrate-priority";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
@@ -122,6 +133,7 @@ pub mod name {
         TYPE = "x-ms-type";
         VARY = "vary";
         VERSION = "x-ms-version";
+        VERSION_ID = "x-ms-version-id";
         WWW_AUTHENTICATE = "www-authenticate";
     }
 }
@@ -173,6 +185,12 @@ impl Answer {
 
     pub fn etag(self, etag: ETag, modified: Timestamp) -> Self {
         self.text(&name::ETAG, etag.to_string()).date(&name::LAST_MODIFIED, modified)
+    }
+
+    /// A text of a type that the caller knows.
+    pub fn json(mut self, kind: &'static str, text: String) -> Self {
+        self.payload = Payload::Whole(text.into());
+        self.constant(&name::CONTENT_TYPE, kind)
     }
 
     pub fn xml(mut self, document: impl Into<Bytes>) -> Self {

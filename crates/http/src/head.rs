@@ -26,8 +26,8 @@ impl Service {
         match self {
             Service::Blob | Service::Dfs => Some(Of::Blob),
             Service::Queue => Some(Of::Queue),
+            Service::Table => Some(Of::Table),
             Service::File => Some(Of::File),
-            Service::Table => None,
         }
     }
 }
@@ -62,6 +62,7 @@ pub enum Target {
         share: String,
         path: String,
     },
+    Table(crate::table::Target),
 }
 
 impl Target {
@@ -72,6 +73,7 @@ impl Target {
             Target::Container(name) | Target::Blob { container: name, .. } => Some(name),
             Target::Queue(name) | Target::Messages(name) | Target::Message { queue: name, .. } => Some(name),
             Target::Share(name) | Target::Path { share: name, .. } => Some(name),
+            Target::Table(target) => target.table(),
         }
     }
 }
@@ -157,7 +159,8 @@ impl Head {
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
             Service::File => file_target(place.rest, &query)?,
-            Service::Blob | Service::Dfs | Service::Table => target(place.rest, &query)?,
+            Service::Table => crate::table::target(place.rest)?,
+            Service::Blob | Service::Dfs => target(place.rest, &query)?,
         };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
@@ -243,6 +246,7 @@ impl Head {
                 Err(Refusal::InvalidUri)
             }
             Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
+            Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 
@@ -256,6 +260,7 @@ impl Head {
             Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => Err(Refusal::InvalidUri),
             Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
+            Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
 
@@ -264,7 +269,7 @@ impl Head {
             Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. } => {
                 Ok(QueueAt { account: self.account()?, queue: QueueName::parse(queue)? })
             }
-            Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
+            Target::Service | Target::Container(_) | Target::Blob { .. } | Target::Table(_) => Err(Refusal::InvalidUri),
             Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
@@ -274,7 +279,7 @@ impl Head {
         match &self.target {
             Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
-            Target::Queue(_) | Target::Messages(_) => Err(Refusal::InvalidUri),
+            Target::Queue(_) | Target::Messages(_) | Target::Table(_) => Err(Refusal::InvalidUri),
             Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
@@ -412,7 +417,7 @@ fn version(headers: &HeaderMap, query: &Query, loose: bool) -> Result<Option<Ver
     }
 }
 
-fn decode(text: &str) -> Result<String, Refusal> {
+pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
     if !text.as_bytes().contains(&b'%') {
         return Ok(text.to_owned());
     }

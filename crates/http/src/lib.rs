@@ -15,6 +15,7 @@ pub mod queue;
 pub mod serve;
 mod spelling;
 pub mod status;
+pub mod table;
 pub mod wire;
 
 pub use accounts::Accounts;

@@ -8,7 +8,7 @@ use lazuli_store::Failure;
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, file, queue};
+use crate::{blob, file, queue, table};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub enum On {
     Directory,
     /// Or, where a request does not say, a directory: handles are listed and closed alike.
     File,
+    /// `/Tables`
+    Tables,
+    /// `/Tables('name')`
+    Table,
+    /// `/name`
+    Entities,
+    /// `/name(PartitionKey='…',RowKey='…')`
+    Entity,
+    /// `/$batch`
+    Batch,
 }
 
 /// Who may ask without saying who they are.
@@ -162,6 +172,7 @@ impl<'a> Asked<'a> {
                 On::Directory
             }
             Target::Path { .. } => On::File,
+            Target::Table(ref target) => target.on(),
         };
         Self { head, on, comp: head.query.get("comp"), restype }
     }
@@ -226,29 +237,32 @@ pub struct Catalogue {
 pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
     Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
+    Catalogue { name: "Table", served: table::SERVED, not_yet: &[] },
     Catalogue { name: "File", served: file::SERVED, not_yet: file::NOT_YET },
 ];
 
 /// The operation of a row.
 pub fn served(row: usize) -> &'static Operation {
-    let (blobs, files) = (blob::SERVED.len(), blob::SERVED.len() + queue::SERVED.len());
-    if row < blobs {
-        &blob::SERVED[row]
-    } else if row < files {
-        &queue::SERVED[row - blobs]
-    } else {
-        &file::SERVED[row - files]
+    let mut at = row;
+    for service in CATALOGUES {
+        match service.served.get(at) {
+            Some(operation) => return operation,
+            None => at -= service.served.len(),
+        }
     }
+    unreachable!("routing gave the row {row}")
 }
 
 /// Finds the operation of `service`, and its row.
 pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
-    let (served, not_yet, first) = match service {
-        Of::Blob => (blob::SERVED, blob::NOT_YET, 0),
-        Of::Queue => (queue::SERVED, queue::NOT_YET, blob::SERVED.len()),
-        Of::File => (file::SERVED, file::NOT_YET, blob::SERVED.len() + queue::SERVED.len()),
+    let (before, catalogue) = match service {
+        Of::Blob => (0, &CATALOGUES[0]),
+        Of::Queue => (1, &CATALOGUES[1]),
+        Of::Table => (2, &CATALOGUES[2]),
+        Of::File => (3, &CATALOGUES[3]),
     };
-    Ok(match route(served, not_yet, head)? {
+    let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
+    Ok(match route(catalogue.served, catalogue.not_yet, head)? {
         Route::Served(at) => Route::Served(first + at),
         Route::NotYet(spec) => Route::NotYet(spec),
     })
@@ -354,6 +368,11 @@ mod tests {
             On::Message => "/account/queue/messages/id",
             On::Share => "/account/share",
             On::Directory | On::File => "/account/share/path",
+            On::Tables => "/account/Tables",
+            On::Table => "/account/Tables('name')",
+            On::Entities => "/account/name",
+            On::Entity => "/account/name(PartitionKey='a',RowKey='b')",
+            On::Batch => "/account/$batch",
         };
         let mut query: Vec<String> = Vec::new();
         query.extend(spec.restype.map(|restype| format!("restype={restype}")));
@@ -371,12 +390,15 @@ mod tests {
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        let has = |of: Of| specs_of(of).any(|other| other.name == spec.name);
-        let service = match (has(Of::Queue), has(Of::File)) {
-            (true, _) => Service::Queue,
-            (_, true) => Service::File,
-            (false, false) => Service::Blob,
-        };
+        let of = CATALOGUES.iter().position(|service| {
+            service
+                .served
+                .iter()
+                .map(|operation| operation.spec)
+                .chain(service.not_yet)
+                .any(|other| other.name == spec.name)
+        });
+        let service = [Service::Blob, Service::Queue, Service::Table, Service::File][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 

@@ -38,6 +38,7 @@ use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
+use crate::table::Manner;
 
 pub(crate) use part::asked;
 
@@ -177,7 +178,9 @@ impl Edge {
             Err(refusal) => Done::refused(refusal, upload),
         };
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
-        let mut answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
+        let manner = done.manner.as_ref();
+        let mut answer =
+            outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, manner, &echo, now));
         let micros = self.store.now().ticks().saturating_sub(now.ticks()) / 10;
         self.metrics.count(done.row, answer.status, micros, done.bytes_in, answer.payload.length());
         if let Some(access) = access {
@@ -198,10 +201,11 @@ impl Edge {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
         let origin = Origin::of(&head, &self.accounts);
+        let manner = Manner::of(&head);
         let (row, grant) = match self.admit(&mut head, &body).await {
             Ok(admitted) => admitted,
             Err(failure) => {
-                return Done { outcome: Err(failure), origin, ..Done::refused(Refusal::InternalError, body) };
+                return Done { outcome: Err(failure), origin, manner, ..Done::refused(Refusal::InternalError, body) };
             }
         };
         let version = Some(head.version);
@@ -228,13 +232,14 @@ impl Edge {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
             Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
         });
-        Done { row: Some(row), origin, version, ..done }
+        Done { row: Some(row), origin, version, manner: manner.map(Manner::admitted), ..done }
     }
 
     /// Everything between the head and the operation, in Azure's order: who, which, whether.
     async fn admit(&self, head: &mut Head, body: &Upload) -> Result<(usize, Grant), Failure> {
         self.settle_version(head).await?;
         let identity = auth::identify(head, &self.accounts)?;
+        crate::table::untunnel(head)?;
         let row = match route(head)? {
             Route::Served(row) => row,
             Route::NotYet(spec) => return Err(not_implemented(spec.name)),
@@ -298,6 +303,10 @@ impl Edge {
             Target::Share(_) | Target::Path { .. } => {
                 Ok(self.store.share_for_access(&file::place::share(head)?).await?.map(Openness::from))
             }
+            Target::Table(_) => match crate::table::signed_for(head) {
+                Some(at) => Ok(self.store.table(&at).await?.map(Openness::from)),
+                None => Ok(None),
+            },
         }
     }
 
@@ -355,13 +364,24 @@ struct Done {
     subject: Subject,
     /// The version that was settled on, where the request has no header to repeat.
     version: Option<Version>,
+    /// How the Table service says no.
+    manner: Option<Manner>,
 }
 
 impl Done {
     fn empty() -> Self {
         let outcome = Err(Refusal::InternalError.into());
         let subject = Subject::Blob;
-        Self { outcome, row: None, bytes_in: 0, beside: HeaderMap::new(), origin: None, subject, version: None }
+        Self {
+            outcome,
+            row: None,
+            bytes_in: 0,
+            beside: HeaderMap::new(),
+            origin: None,
+            subject,
+            version: None,
+            manner: None,
+        }
     }
 
     fn late() -> Self {
@@ -384,19 +404,34 @@ async fn run(row: usize, mut ask: Ask) -> Done {
         On::Share => Subject::Share,
         On::Directory | On::File => Subject::File,
         On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
+        On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
     };
-    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None }
+    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None, manner: None }
 }
 
 /// How a refusal or a fault is answered.
-fn refuse(failure: &Failure, beside: HeaderMap, subject: Subject, echo: &Echo, now: Timestamp) -> Answer {
+fn refuse(
+    failure: &Failure,
+    beside: HeaderMap,
+    subject: Subject,
+    manner: Option<&Manner>,
+    echo: &Echo,
+    now: Timestamp,
+) -> Answer {
     if let Failure::Broken(fault) = failure {
         tracing::error!(?fault, request = echo.id, "a request failed");
     }
     let status = status::of_failure(failure, subject);
+    if let Some(manner) = manner {
+        return manner.refuse(&status, failure, beside, &echo.id, now);
+    }
+    let soft_deleted = matches!(failure, Failure::Refused(Refusal::BlobSoftDeleted));
     let code = StatusCode::from_u16(status.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = Answer::new(code).constant(&name::ERROR_CODE, status.code);
     answer.headers.extend(beside);
+    if soft_deleted {
+        answer = answer.constant(&name::IS_SOFT_DELETED, "true");
+    }
     answer.reason = ReasonPhrase::try_from(status.message.as_bytes()).ok();
     if let Some(challenge) = status.challenge() {
         answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
@@ -412,7 +447,7 @@ fn route(head: &Head) -> Result<Route, Failure> {
         Service::Blob => {}
         Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
         Service::Dfs => return Err(not_implemented("The Data Lake API")),
-        Service::Table => return Err(not_implemented("The Table service")),
+        Service::Table => return Ok(operation::route_in(Of::Table, head)?),
         Service::File => return Ok(operation::route_in(Of::File, head)?),
     }
     // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
@@ -454,11 +489,6 @@ fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
         };
         if unsupported && !value.is_empty() {
             return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });
-        }
-    }
-    for name in ["versionid", "deletetype"] {
-        if head.query.get(name).is_some() {
-            return Err(Refusal::NotImplemented { what: format!("The parameter {name}").into() });
         }
     }
     Ok(())

@@ -41,8 +41,8 @@ const BUSY: &str = "The server is currently unable to receive requests. Please r
 const INTERNAL: &str = "Server encountered an internal error. Please try again after some time.";
 
 impl Status {
-    fn new(status: u16, code: &'static str, message: &'static str) -> Self {
-        Self { status, code, message: Cow::Borrowed(message), details: Vec::new() }
+    pub(crate) fn new(status: u16, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, code, message: message.into(), details: Vec::new() }
     }
 
     fn with(mut self, element: &'static str, value: impl Into<String>) -> Self {
@@ -258,7 +258,10 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The account does not allow immutability policies and legal holds; see its setting 'immutability'.",
         ),
         BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
-        BlobNotFound => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobNotFound | BlobSoftDeleted => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobSnapshotNotSoftDeleted => {
+            say(409, "BlobSnapshotNotSoftDeleted", "The specified snapshot or version is not soft deleted.")
+        }
         BlockCountExceedsLimit => say(
             409,
             "BlockCountExceedsLimit",
@@ -277,6 +280,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
         }
         InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        OperationNotAllowedOnRootBlob => {
+            say(403, "OperationNotAllowedOnRootBlob", "The specified operation is not allowed on root blob.")
+        }
+        PermanentDeleteNotEnabled => {
+            say(409, "PermanentDeleteNotEnabled", "Permanent delete is not enabled for this account.")
+        }
         ExceedsMaxBatchRequestCount => say(
             400,
             "ExceedsMaxBatchRequestCount",
@@ -311,6 +320,29 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(403, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
         }
 
+        AppendPositionConditionNotMet => {
+            say(412, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+        }
+        BlobIsSealed => say(409, "BlobIsSealed", "The blob is sealed and its contents cannot be modified."),
+        BlobOverwritten => say(409, "BlobOverwritten", "The blob has been recreated since the previous snapshot was taken."),
+        InvalidPageRange => say(416, "InvalidPageRange", "The page range specified is invalid."),
+        MaxBlobSizeConditionNotMet => {
+            say(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
+        }
+        PreviousSnapshotCannotBeNewer => say(
+            400,
+            "PreviousSnapshotCannotBeNewer",
+            "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.",
+        ),
+        PreviousSnapshotNotFound => say(409, "PreviousSnapshotNotFound", "The previous snapshot is not found."),
+        SequenceNumberConditionNotMet => {
+            say(412, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
+        }
+        SequenceNumberIncrementTooLarge => say(
+            409,
+            "SequenceNumberIncrementTooLarge",
+            "The sequence number increment cannot be performed because it would result in overflow of the sequence number.",
+        ),
         BothUserTagsAndSourceTagsCopyPresent => say(
             400,
             "BothUserTagsAndSourceTagsCopyPresentException",
@@ -347,6 +379,7 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The specified pop receipt did not match the pop receipt for a dequeued message.",
         ),
         QueueAlreadyExists => say(409, "QueueAlreadyExists", "The specified queue already exists."),
+        Table(refused) => crate::table::status::of(refused),
         QueueNotFound => say(404, "QueueNotFound", "The specified queue does not exist."),
 
         CannotDeleteFileOrDirectory => say(
@@ -393,7 +426,6 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The specified file or directory path name is invalid.",
         ),
         ParentNotFound => say(404, "ParentNotFound", "The specified parent path does not exist."),
-        PreviousSnapshotNotFound => say(409, "PreviousSnapshotNotFound", "The previous snapshot is not found."),
         ReadOnlyAttribute => say(
             409,
             "ReadOnlyAttribute",

@@ -40,6 +40,9 @@ pub enum Refusal {
     BlobImmutableDueToLegalHold,
     BlobImmutableDueToPolicy,
     BlobNotFound,
+    /// 404, with the code BlobNotFound and a header that says why.
+    BlobSoftDeleted,
+    BlobSnapshotNotSoftDeleted,
     BlobTierInadequateForContentLength,
     CannotChangeToLowerTier,
     BlockCountExceedsLimit,
@@ -54,6 +57,9 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    /// Delete, of the current version by its id.
+    OperationNotAllowedOnRootBlob,
+    PermanentDeleteNotEnabled,
     ExceedsMaxBatchRequestCount,
     AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
@@ -66,6 +72,16 @@ pub enum Refusal {
     InvalidTag,
     UnauthorizedBlobOverwrite,
 
+    // Page and append blobs
+    AppendPositionConditionNotMet,
+    BlobIsSealed,
+    BlobOverwritten,
+    InvalidPageRange,
+    MaxBlobSizeConditionNotMet,
+    PreviousSnapshotCannotBeNewer,
+    PreviousSnapshotNotFound,
+    SequenceNumberConditionNotMet,
+    SequenceNumberIncrementTooLarge,
     // Encryption
     BlobCustomerSpecifiedEncryptionMismatch,
     BlobDoesNotUseCustomerSpecifiedEncryption,
@@ -110,7 +126,6 @@ pub enum Refusal {
     FileShareProvisionedIopsInvalid,
     InvalidFileOrDirectoryPathName,
     ParentNotFound,
-    PreviousSnapshotNotFound,
     ReadOnlyAttribute,
     ResourceAlreadyExists,
     ShareAlreadyExists,
@@ -122,6 +137,9 @@ pub enum Refusal {
     ShareSnapshotCountExceeded,
     ShareSnapshotOperationNotSupported,
     SharingViolation,
+
+    // Tables and entities
+    Table(crate::table::Refused),
 
     // Content
     Crc64Mismatch {

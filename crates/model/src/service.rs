@@ -9,6 +9,7 @@ pub enum Of {
     Blob,
     Queue,
     File,
+    Table,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,6 +82,14 @@ impl Timestamp {
         text
     }
 
+    /// `2022-07-21T23:53:15.12Z`: as many digits of fraction as there is something to say, and no point without any.
+    pub fn to_iso_short(self) -> String {
+        let text = self.to_iso();
+        let digits = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.');
+        // The seconds end at 19: zeros before that are not of the fraction.
+        format!("{}Z", &text[..digits.len().max(19)])
+    }
+
     /// ISO 8601 in the forms that SAS, policies and snapshots use: a date; a date with minutes, seconds, or up to seven
     /// digits of fraction; `Z` or an offset.
     pub fn parse_iso(text: &str) -> Option<Self> {

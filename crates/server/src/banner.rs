@@ -4,26 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
-/// Where each service came to listen.
-#[derive(Clone, Copy, Debug)]
-pub struct Listening {
-    pub blob: SocketAddr,
-    pub queue: SocketAddr,
-    pub file: SocketAddr,
-    pub console: SocketAddr,
-}
-
-pub fn text(settings: &Settings, at: Listening) -> String {
+/// `services` are their names, as connection strings have them, and where they listen.
+pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], console: SocketAddr) -> String {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let services = [("Blob", at.blob), ("Queue", at.queue), ("File", at.file)];
-    let services = services.map(|(service, address)| (service, reachable(address)));
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
-        for (service, address) in services {
-            lines.push(format!("  {service:<9} {scheme}://{address}/{name}", name = name.as_str()));
+        for (service, at) in services {
+            lines.push(format!("  {service:<9} {scheme}://{}/{}", reachable(*at), name.as_str()));
         }
     }
-    lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(at.console)));
+    lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
     lines.push(match &settings.place {
         Place::Memory => "  Data      in memory; nothing is left after a stop".to_string(),
         Place::Directory(path) => {
@@ -37,8 +27,8 @@ pub fn text(settings: &Settings, at: Listening) -> String {
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
         let endpoint =
-            |(service, address): (&str, SocketAddr)| format!("{service}Endpoint={scheme}://{address}/{name};");
-        let endpoints: String = services.map(endpoint).concat();
+            |(service, at): &(&str, SocketAddr)| format!("{service}Endpoint={scheme}://{}/{name};", reachable(*at));
+        let endpoints: String = services.iter().map(endpoint).collect();
         lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }
     lines.push(String::new());

@@ -28,6 +28,11 @@ fn line(text: &mut String, spec: &Spec) {
         On::Share => "share",
         On::Directory => "directory",
         On::File => "file",
+        On::Tables => "tables",
+        On::Table => "table",
+        On::Entities => "entities",
+        On::Entity => "entity",
+        On::Batch => "batch",
     };
     let query = [("restype", spec.restype), ("comp", spec.comp)];
     let query: Vec<String> =

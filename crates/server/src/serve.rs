@@ -11,7 +11,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::admin::Admin;
-use crate::banner::Listening;
 use crate::cli::Flags;
 use crate::console::Console;
 use crate::data::Data;
@@ -43,6 +42,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
     let file = bind(settings.file, "--file-port").await?;
+    let table = bind(settings.table, "--table-port").await?;
     let console_at = bind_console(&settings).await?;
     let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
@@ -57,8 +57,13 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        let (blob, queue, file) = (address(&blob)?, address(&queue)?, address(&file)?);
-        announce(&banner::text(&settings, Listening { blob, queue, file, console: address(&console_at)? }));
+        let services = [
+            ("Blob", address(&blob)?),
+            ("Queue", address(&queue)?),
+            ("Table", address(&table)?),
+            ("File", address(&file)?),
+        ];
+        announce(&banner::text(&settings, &services, address(&console_at)?));
     }
 
     let (stop, stopping) = watch::channel(false);
@@ -75,6 +80,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
     tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
+    tokio::spawn(listen::accept(table, Service::Table, shared.clone()));
     tokio::spawn(listen::accept(file, Service::File, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 

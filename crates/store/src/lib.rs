@@ -20,13 +20,14 @@ mod queue;
 mod readers;
 mod records;
 mod service;
-#[allow(dead_code, unused_imports, reason = "what is built on it comes next")]
 mod sparse;
 mod sweep;
+mod table;
+mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Reader};
+pub use blob::{BlockLists, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
@@ -35,6 +36,8 @@ pub use file::{
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
+pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
+pub use tags::{FindBlobs, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -93,6 +96,7 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    tag_names: Arc<tags::Announced>,
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
@@ -111,6 +115,7 @@ impl Store {
             accounts: Arc::default(),
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
+            tag_names: Arc::default(),
         }
     }
 

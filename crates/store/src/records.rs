@@ -8,13 +8,14 @@ use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
-use lazuli_model::blob::{Blob, ContainerScope, Encryption};
+use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::file::arbiter::Open;
 use lazuli_model::file::{Sddl, Share};
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
-use lazuli_model::{BlockId, Timestamp};
+use lazuli_model::table::{Entity as TableEntity, Table};
+use lazuli_model::{BlockId, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,13 @@ first_version!(
     Mark,
     Queue,
     Head,
-    Stored
+    Stored,
+    Tags,
+    Due,
+    DeletedContainer,
+    TagName,
+    Table,
+    TableEntity
 );
 
 first_version!(crate::sparse::Window, Epochs);
@@ -124,6 +131,14 @@ pub fn encode_with_tail<T: Record + Serialize>(record: &T, tail: &[Bytes]) -> By
 pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
     match decode_versions::<T>(bytes) {
         Some((record, [])) => Ok(record),
+        Some(_) | None => Err(corrupt::<T>(bytes)),
+    }
+}
+
+/// A record of version 1 as `B` reads it without copying: its strings are those of `bytes`.
+pub fn in_place<'a, T: Record, B: Deserialize<'a>>(bytes: &'a [u8]) -> Result<B, Fault> {
+    match bytes.split_first() {
+        Some((1, body)) => postcard::from_bytes(body).map_err(|_| corrupt::<T>(bytes)),
         Some(_) | None => Err(corrupt::<T>(bytes)),
     }
 }
@@ -360,6 +375,35 @@ impl Kept {
 /// A security descriptor that a share knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permission(pub Sddl);
+
+/// Something that was deleted softly goes at a time, which is in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due;
+
+/// A container that was deleted softly, with its space as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedContainer {
+    pub container: Container,
+    pub deleted: Deleted,
+    /// It has come back. The row stays a while, so that whoever goes over all spaces meets this one somewhere.
+    pub restored: Option<Timestamp>,
+}
+
+impl DeletedContainer {
+    /// Whether it can still be brought back.
+    pub fn is_there(&self, now: Timestamp) -> bool {
+        self.restored.is_none() && !self.deleted.is_over(now)
+    }
+}
+
+/// Some blob of a container has, or had, a tag of the name in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagName {
+    /// The container's id.
+    pub space: u128,
+    /// Since when the sweeper believes that none has it any more.
+    pub fading: Option<Timestamp>,
+}
 
 /// A deleted container's space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

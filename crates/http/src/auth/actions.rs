@@ -94,13 +94,13 @@ fn on_tables(spec: &Spec, head: &Head) -> Action {
     let entities = spec.name.contains("Entit");
     match (spec.on, head.method.as_str()) {
         (On::Service, _) if spec.comp.is_some() => of_service(spec, Data::Table),
+        // What is in a batch is looked at one by one.
+        (On::Batch, _) => Action::Any,
         (_, "GET" | "HEAD") if entities => Action::EntityRead,
         (_, "POST") if entities && spec.name.starts_with("Insert") => Action::EntityAdd,
         (_, "DELETE") if entities => Action::EntityDelete,
         (_, "PUT" | "PATCH" | "MERGE" | "POST") if entities && head.text("if-match").is_some() => Action::EntityUpdate,
         _ if entities => Action::EntityUpsert,
-        // The outside of a batch; what is in it is looked at one by one.
-        _ if spec.name.contains("Batch") => Action::EntityUpsert,
         (_, "GET" | "HEAD") => Action::TableRead,
         (_, "DELETE") => Action::TableDelete,
         _ => Action::TableWrite,

@@ -18,6 +18,7 @@ use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
 use lazuli_model::file::Share;
 use lazuli_model::queue::Queue;
+use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
 
 pub use bearer::Principal;
@@ -55,6 +56,16 @@ pub struct Grant {
     pub overrides: Overrides,
     /// Who it is, where a token says so.
     pub principal: Option<Arc<Principal>>,
+    /// The table, and the part of it, that the SAS is for.
+    pub table: Option<TableScope>,
+}
+
+/// What a SAS for a table opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableScope {
+    /// In lower case.
+    pub name: String,
+    pub within: Within,
 }
 
 /// What a container or a queue says of who may.
@@ -79,6 +90,12 @@ impl From<Queue> for Access {
 impl From<Share> for Access {
     fn from(share: Share) -> Self {
         Self { public: PublicAccess::Off, policies: share.policies }
+    }
+}
+
+impl From<Table> for Access {
+    fn from(table: Table) -> Self {
+        Self { public: PublicAccess::Off, policies: table.policies }
     }
 }
 
@@ -196,7 +213,8 @@ fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Ac
         return Err(Refusal::AuthorizationResourceTypeMismatch);
     }
     permit(letters, spec.needs, spec, head)?;
-    Ok(granted(letters, sas.overrides.clone()))
+    let table = if head.service == Service::Table { Some(crate::table::scope(head)?) } else { None };
+    Ok(Grant { table, ..granted(letters, sas.overrides.clone()) })
 }
 
 fn by_role(principal: &Arc<Principal>, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
@@ -227,6 +245,9 @@ fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Gran
     };
     if open {
         return Ok(Grant::default());
+    }
+    if head.service == Service::Table {
+        return Err(crate::table::unauthenticated(head));
     }
     // A private container and one that is not there look the same, so that nobody can find out by asking.
     if head.version_sent && head.version >= CHALLENGE_SINCE {
@@ -263,6 +284,8 @@ impl Signed {
             (Signed::Share | Signed::File, _) | (_, On::Share | On::Directory | On::File) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
             (Signed::Other, On::Queue | On::Messages | On::Message) => true,
+            (Signed::Other, On::Entities | On::Entity | On::Batch) => true,
+            (_, On::Tables | On::Table | On::Entities | On::Entity | On::Batch) => false,
             (
                 Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
                 On::Queue | On::Messages | On::Message,

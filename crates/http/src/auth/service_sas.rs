@@ -146,7 +146,7 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
         (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
         | (Signed::Share | Signed::File, Target::Container(_) | Target::Blob { .. })
         | (_, Target::Share(_) | Target::Path { .. })
-        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. }) => {
+        | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } | Target::Table(_)) => {
             return Err(outside());
         }
     };

@@ -46,7 +46,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(answer(&ask.head, &blob, &digests))
 }
 
-fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusal> {
+/// Also for page and append blobs.
+pub(super) fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusal> {
     let head = &ask.head;
     Ok(PutBlob {
         headers: content_headers(head)?,
@@ -76,7 +77,7 @@ fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
 }
 
 fn answer(head: &Head, blob: &Blob, digests: &Digests) -> Answer {
-    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::CREATED), blob);
     let answer = encryption::describe(answer, &blob.encryption);
     digests.answer(answer, head, true).constant(&name::REQUEST_SERVER_ENCRYPTED, "true")
 }

@@ -28,7 +28,7 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let set = parse(&ask.head)?;
     let blob = ask.store.set_blob_properties(&ask.head.blob_at()?, set).await?;
-    Ok(Answer::new(StatusCode::OK).etag(blob.etag, blob.modified))
+    Ok(headers::sequence_of(Answer::new(StatusCode::OK).etag(blob.etag, blob.modified), &blob))
 }
 
 fn parse(head: &Head) -> Result<SetBlobProperties, Refusal> {

@@ -16,7 +16,8 @@ pub fn share(head: &Head) -> Result<ShareAt, Refusal> {
         | Target::Blob { .. }
         | Target::Queue(_)
         | Target::Messages(_)
-        | Target::Message { .. } => Err(Refusal::InvalidUri),
+        | Target::Message { .. }
+        | Target::Table(_) => Err(Refusal::InvalidUri),
     }
 }
 
@@ -31,7 +32,8 @@ pub fn any(head: &Head) -> Result<FileAt, Refusal> {
         | Target::Blob { .. }
         | Target::Queue(_)
         | Target::Messages(_)
-        | Target::Message { .. } => return Err(Refusal::InvalidUri),
+        | Target::Message { .. }
+        | Target::Table(_) => return Err(Refusal::InvalidUri),
     };
     Ok(FileAt { account, share, path })
 }

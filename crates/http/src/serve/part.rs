@@ -45,7 +45,8 @@ impl Edge {
         let echo = Echo::of(&head.method, &head.headers, head.request_id);
         let done = self.act(head, Upload::empty()).await;
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
-        let answer = outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, &echo, now));
+        let answer =
+            outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, None, &echo, now));
         self.metrics.count(done.row, answer.status, 0, 0, answer.payload.length());
         finish(answer, echo, done.version)
     }
@@ -54,7 +55,7 @@ impl Edge {
     pub(crate) fn refuse_inner(&self, outer: &Head, refusal: Refusal) -> Response<Payload> {
         let echo = Echo::of(&Method::POST, &HeaderMap::new(), outer.request_id);
         let done = Done::empty();
-        let answer = refuse(&refusal.into(), HeaderMap::new(), done.subject, &echo, outer.now);
+        let answer = refuse(&refusal.into(), HeaderMap::new(), done.subject, None, &echo, outer.now);
         finish(answer, echo, Some(outer.version))
     }
 }

@@ -27,6 +27,7 @@ impl PutBlock {
     pub fn decide(&self, current: Option<&Blob>, pending: Pending, now: Timestamp) -> Result<(), Refusal> {
         let held = current.map_or(Lease::Available, |blob| blob.lease);
         lease::permit_write(held, self.lease, now, On::Blob)?;
+        permit_blocks(current)?;
         // Only against other uncommitted blocks: a blob may be overwritten by a client whose ids have another length.
         if pending.id_length.is_some_and(|length| length != self.id.as_bytes().len()) {
             return Err(Refusal::InvalidBlobOrBlock);
@@ -44,7 +45,9 @@ impl PutBlockList {
         if self.blocks.len() > BLOCKS_MAX {
             return Err(Refusal::BlockListTooLong);
         }
-        permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)
+        let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
+        permit_blocks(current)?;
+        Ok(lease)
     }
 
     /// Each block of the list, found where the list says to look. A block may be named more than once.
@@ -94,6 +97,16 @@ impl GetBlockList {
             self.conditions.permit_read(None)?;
             return Ok(None);
         }
-        permit_read(current, &self.conditions, self.lease, now).map(Some)
+        let blob = permit_read(current, &self.conditions, self.lease, now)?;
+        permit_blocks(current)?;
+        Ok(Some(blob))
+    }
+}
+
+/// Only block blobs have blocks with ids ("Put Block", "Put Block List": 409).
+fn permit_blocks(current: Option<&Blob>) -> Result<(), Refusal> {
+    match current.map(|blob| blob.kind) {
+        None | Some(Kind::Block) => Ok(()),
+        Some(Kind::Page { .. } | Kind::Append { .. }) => Err(Refusal::InvalidBlobType),
     }
 }

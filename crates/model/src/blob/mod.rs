@@ -4,24 +4,33 @@
 //! `If-None-Match: *` looks at the lease first, and whoever holds the lease may overwrite in spite of it
 //! (`permit_replacement`).
 
+mod append;
 mod blocks;
 mod change;
 mod copy;
 mod encryption;
 mod expiry;
+mod history;
 mod immutability;
+mod pages;
 mod read;
 mod record;
 mod requests;
 mod tier;
 mod write;
 
+pub use append::{AppendBlock, SealBlob};
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
 pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
 pub use expiry::{Expiry, SetBlobExpiry};
+pub use history::{Fate, Keeping};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
+pub use pages::{
+    GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,
+    SetPageProperties,
+};
 pub use record::{
     Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Premium, Priority,
     Rehydrating, Tier, Which,

@@ -13,7 +13,19 @@ impl PutBlob {
         md5: Option<[u8; 16]>,
         now: Timestamp,
     ) -> Result<Blob, Refusal> {
-        permit_tier(self.tier, content.length)?;
+        self.decide_as(Kind::Block, current, content, md5, now)
+    }
+
+    /// The same for any kind.
+    pub(super) fn decide_as(
+        &self,
+        kind: Kind,
+        current: Option<&Blob>,
+        content: ContentRef,
+        md5: Option<[u8; 16]>,
+        now: Timestamp,
+    ) -> Result<Blob, Refusal> {
+        self.tier.map_or(Ok(()), |tier| tier::permit(kind, tier, content.length))?;
         let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
@@ -26,7 +38,7 @@ impl PutBlob {
             immutability: self.protection.policy,
             legal_hold: self.protection.legal_hold,
             encryption: self.encryption.clone(),
-            ..Blob::new(Kind::Block, content, now)
+            ..Blob::new(kind, content, now)
         })
     }
 

@@ -4,9 +4,12 @@ use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
 
+use super::deleted::deleted;
+use super::put_page::seen;
 use super::reader::Held;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
+use crate::sparse::{Batch, SparseReader};
 use crate::transact::{Decided, container_id, get, now};
 use crate::{BlobAt, Failure, Reader, Store};
 
@@ -14,8 +17,10 @@ impl Store {
     /// For Get Blob Properties and Metadata.
     pub async fn blob(&self, at: &BlobAt, read: ReadBlob) -> Result<Blob, Failure> {
         self.look(|txn| {
-            let (_, found) = find(txn, at, &read)?;
-            read.decide(found.as_ref(), now(txn))?;
+            let (keys, found) = find(txn, at, &read)?;
+            if let Err(refusal) = read.decide(found.as_ref(), now(txn)) {
+                return absent(txn, &keys, read.which, refusal);
+            }
             Ok(found.ok_or(Refusal::BlobNotFound)?)
         })
         .await
@@ -23,16 +28,58 @@ impl Store {
 
     /// For Get Blob.
     pub async fn open_blob(&self, at: &BlobAt, read: ReadBlob) -> Result<Reader, Failure> {
-        let (keys, blob, chunk) = self.look(|txn| open(txn, at, &read)).await?;
-        if blob.content.id == 0 || chunk.as_ref().is_some_and(Loaded::is_inline) {
-            return Ok(Reader::new(self.clone(), keys, blob, chunk, None));
+        self.open_blob_range(at, read, 0, u64::MAX).await
+    }
+
+    /// The same, for who will read no more than `from..to`, as far as the blob goes.
+    pub async fn open_blob_range(&self, at: &BlobAt, read: ReadBlob, from: u64, to: u64) -> Result<Reader, Failure> {
+        // Between two looks a blob may become one of another kind; then it is looked at afresh.
+        loop {
+            let (keys, blob, chunk) = self.look(|txn| open(txn, at, &read)).await?;
+            let reader = if blob.content.is_sparse() {
+                self.open_sparse(at, &read, from, to).await?
+            } else if blob.content.id == 0 || chunk.as_ref().is_some_and(Loaded::is_inline) {
+                Some(Reader::new(self.clone(), keys, blob, chunk, None))
+            } else {
+                self.open_manifest(at, &read).await?
+            };
+            if let Some(reader) = reader {
+                return Ok(reader);
+            }
         }
-        // Bytes elsewhere: they have to be held before the record is read that names them, so it is read again.
+    }
+
+    /// Bytes elsewhere: they have to be held before the record is read that names them, so it is read again.
+    async fn open_manifest(&self, at: &BlobAt, read: &ReadBlob) -> Result<Option<Reader>, Failure> {
         let (pin, generation) = (self.content.pin(), self.readers.enter());
-        let (keys, blob, chunk) = self.look(|txn| open(txn, at, &read)).await?;
+        let (keys, blob, chunk) = self.look(|txn| open(txn, at, read)).await?;
+        if blob.content.is_sparse() {
+            return Ok(None);
+        }
         // With its only chunk at hand, a reader needs no more rows, and the sweeper need not wait for it.
         let generation = chunk.is_none().then_some(generation);
-        Ok(Reader::new(self.clone(), keys, blob, chunk, Some(Held { _pin: pin, _generation: generation })))
+        Ok(Some(Reader::new(self.clone(), keys, blob, chunk, Some(Held { _pin: pin, _generation: generation }))))
+    }
+
+    /// The record and the first of its bytes in one look, since they may change: who sees an ETag sees its bytes, as far as
+    /// one look goes.
+    async fn open_sparse(&self, at: &BlobAt, read: &ReadBlob, from: u64, to: u64) -> Result<Option<Reader>, Failure> {
+        let (pin, generation) = (self.content.pin(), self.readers.enter());
+        let look = |txn: &mut Txn<'_>| {
+            let (keys, blob, _) = open(txn, at, read)?;
+            if !blob.content.is_sparse() {
+                return Ok(None);
+            }
+            let to = to.min(blob.content.length);
+            let batch = Batch::load(txn, &keys, seen(&blob), from.min(to), to)?;
+            Ok(Some((keys, blob, batch)))
+        };
+        let Some((keys, blob, batch)) = self.look(look).await? else { return Ok(None) };
+        let reader = SparseReader::new(keys.clone(), seen(&blob), batch);
+        let to = to.min(blob.content.length);
+        let generation = (!reader.has(from.min(to), to)).then_some(generation);
+        let held = Held { _pin: pin, _generation: generation };
+        Ok(Some(Reader::sparse(self.clone(), keys, blob, reader, held)))
     }
 }
 
@@ -47,14 +94,27 @@ pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decide
     let found: Option<Blob> = match which {
         Which::Current => get(txn, &keys.base())?,
         Which::Snapshot(time) => get(txn, &keys.snapshot(time))?,
-        Which::Version(time) => get(txn, &keys.version(time))?,
+        Which::Version(id) => match get(txn, &keys.version(id))? {
+            Some(version) => Some(version),
+            None => get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id)),
+        },
     };
     Ok(found.and_then(|blob| blob.at(now(txn))))
 }
 
+/// A refusal, said more exactly if what is not there was deleted softly.
+pub(super) fn absent<T>(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, refusal: Refusal) -> Decided<T> {
+    if refusal == Refusal::BlobNotFound && deleted(txn, keys, which)?.is_some() {
+        return Err(Refusal::BlobSoftDeleted.into());
+    }
+    Err(refusal.into())
+}
+
 fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {
     let (keys, found) = find(txn, at, read)?;
-    read.decide_content(found.as_ref(), now(txn))?;
+    if let Err(refusal) = read.decide_content(found.as_ref(), now(txn)) {
+        return absent(txn, &keys, read.which, refusal);
+    }
     let blob = found.ok_or(Refusal::BlobNotFound)?;
     let chunk = match blob.content.starts[..] {
         [start] => txn.get(&keys.chunk(blob.content.id, start))?,

@@ -16,6 +16,7 @@ use crate::keys::BlobKeys;
 use crate::manifest::{Loaded, Part};
 use crate::readers::Generation;
 use crate::records::Place;
+use crate::sparse::SparseReader;
 use crate::{Failure, Store};
 
 /// A blob opened for reading: its record, and its bytes by range. Holding it keeps the bytes from being given back.
@@ -24,6 +25,8 @@ pub struct Reader {
     store: Store,
     keys: BlobKeys,
     chunk: Option<Loaded>,
+    /// The bytes, if they are pages or appended blocks.
+    sparse: Option<SparseReader>,
     /// The piece that is being read.
     stream: Option<Box<dyn Chunks>>,
     from: u64,
@@ -41,7 +44,23 @@ pub(super) struct Held {
 
 impl Reader {
     pub(super) fn new(store: Store, keys: BlobKeys, blob: Blob, chunk: Option<Loaded>, held: Option<Held>) -> Self {
-        Self { blob, store, keys, chunk, stream: None, from: 0, to: 0, key: None, sealed: None, _held: held }
+        Self {
+            blob,
+            store,
+            keys,
+            chunk,
+            sparse: None,
+            stream: None,
+            from: 0,
+            to: 0,
+            key: None,
+            sealed: None,
+            _held: held,
+        }
+    }
+
+    pub(super) fn sparse(store: Store, keys: BlobKeys, blob: Blob, sparse: SparseReader, held: Held) -> Self {
+        Self { sparse: Some(sparse), ..Self::new(store, keys, blob, None, Some(held)) }
     }
 
     /// With the key that the blob is encrypted by; without it, an encrypted blob gives a fault and no bytes.
@@ -54,9 +73,15 @@ impl Reader {
         self.stream = None;
         self.to = to.min(self.blob.content.length);
         self.from = from;
+        if let Some(sparse) = &mut self.sparse {
+            sparse.seek(from, self.to);
+        }
     }
 
     pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        if let Some(sparse) = &mut self.sparse {
+            return sparse.next(&self.store, self.key.as_ref()).await;
+        }
         loop {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {

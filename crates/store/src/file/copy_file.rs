@@ -81,7 +81,7 @@ impl Store {
         at: u64,
         received: Received,
     ) -> Result<Seen, Failure> {
-        let fill = Fill::of(&received.body, received.length);
+        let fill = Fill::of(&received);
         self.change_staged(found.clone(), received.body.into_staged(), move |tree| {
             let seen = match built {
                 // The sweeper may have taken it for abandoned.

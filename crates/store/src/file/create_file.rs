@@ -16,7 +16,7 @@ impl Store {
     pub async fn create_file(&self, at: &FileAt, create: CreateFile, body: Option<Received>) -> Result<Entry, Failure> {
         let found = self.approach(at, Act::Create).await?;
         let path = at.path.clone();
-        let fill = body.as_ref().filter(|body| body.length > 0).map(|body| Fill::of(&body.body, body.length));
+        let fill = body.as_ref().filter(|body| body.length > 0).map(Fill::of);
         let length = body.as_ref().map_or(0, |body| body.length);
         let staged = body.and_then(|body| body.body.into_staged());
         self.change_staged(found, staged, move |tree| {

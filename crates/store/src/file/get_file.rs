@@ -35,7 +35,7 @@ impl FileReader {
     }
 
     pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        self.bytes.next(&self.store).await
+        self.bytes.next(&self.store, None).await
     }
 }
 
@@ -43,7 +43,7 @@ impl FileReader {
 impl Source for FileReader {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
         Box::pin(async {
-            self.bytes.next(&self.store).await.map_err(|failure| match failure {
+            self.bytes.next(&self.store, None).await.map_err(|failure| match failure {
                 Failure::Refused(refusal) => Broken::Refused(refusal),
                 Failure::Broken(_) => Broken::Refused(Refusal::InternalError),
             })

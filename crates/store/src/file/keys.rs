@@ -15,12 +15,12 @@ pub const SHARES: Column = Column(b'F');
 pub const DELETED_SHARES: Column = Column(b'G');
 
 // Columns of a share's space: capitals, so that a key shows whose it is.
-pub const BUILDS: Column = Column(b'B');
+pub const BUILDS: Column = Column(b'J');
 pub const CHILDREN: Column = Column(b'C');
 pub const HEADS: Column = Column(b'H');
 pub const NODES: Column = Column(b'I');
 pub const HELD: Column = Column(b'L');
-pub const NAMES: Column = Column(b'N');
+pub const NAMES: Column = Column(b'A');
 pub const OPENS: Column = Column(b'O');
 pub const PERMISSIONS: Column = Column(b'P');
 pub const PROPERTIES: Column = Column(b'Q');

@@ -1,6 +1,5 @@
 //! Put Range, to write or to clear, and List Ranges.
 
-use bytes::Bytes;
 use lazuli_model::Refusal;
 use lazuli_model::file::arbiter::{self, Act, Verdict};
 use lazuli_model::file::{ClearRange, Entry, FileRange, ListRanges, Node, PutRange};
@@ -10,7 +9,6 @@ use super::tree::{Found, Tree};
 use super::{FileAt, entry, found};
 use crate::sparse::{Difference, Fill, Seen, Stretch, diff, ranges};
 use crate::transact::Decided;
-use crate::upload::Body;
 use crate::{Failure, Received, Store};
 
 /// What a clear makes a hole of; the bytes at its ends that do not fill such a sector are written as zeros ("Put Range").
@@ -31,7 +29,7 @@ impl Store {
     pub async fn put_range(&self, at: &FileAt, put: PutRange, body: Received) -> Result<Entry, Failure> {
         let found = self.approach(at, Act::Write).await?;
         let path = at.path.clone();
-        let (length, fill) = (body.length, Fill::of(&body.body, body.length));
+        let (length, fill) = (body.length, Fill::of(&body));
         self.change_staged(found, body.body.into_staged(), move |tree| {
             let (node, parent) = tree.find_file(&path)?;
             let lease = tree.admit_leased(&node, Act::Write, put.lease)?;
@@ -96,8 +94,7 @@ fn edges(node: &Node, clear: &ClearRange) -> Vec<(u64, Fill)> {
     let first = from.next_multiple_of(SECTOR);
     let last = if to == node.length { to } else { to / SECTOR * SECTOR };
     let edges = if first > last { [(from, to), (to, to)] } else { [(from, first), (last, to)] };
-    let zeros = |length: u64| Fill::of(&Body::Inline(Bytes::from(vec![0; length as usize])), length);
-    edges.into_iter().filter(|(from, to)| from < to).map(|(from, to)| (from, zeros(to - from))).collect()
+    edges.into_iter().filter(|(from, to)| from < to).map(|(from, to)| (from, Fill::zeros(to - from))).collect()
 }
 
 enum Step {

@@ -56,7 +56,7 @@ fn kept_retention(account: Account, of: Of) -> Retention {
     match of {
         Of::Blob => account.settings.blob_soft_delete,
         Of::File => Retention { days: account.settings.share_soft_delete_days, ..Retention::default() },
-        Of::Queue => Retention::default(),
+        Of::Queue | Of::Table => Retention::default(),
     }
 }
 
@@ -64,7 +64,7 @@ fn keep_retention(account: &mut Account, of: Of, retention: Retention) {
     match of {
         Of::Blob => account.settings.blob_soft_delete = retention,
         Of::File => account.settings.share_soft_delete_days = retention.days,
-        // Queues are not kept.
-        Of::Queue => {}
+        // Queues and tables are not kept.
+        Of::Queue | Of::Table => {}
     }
 }

@@ -4,13 +4,14 @@ use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Fault, Txn};
 
 use super::rows::{newest, visible};
-use super::window::{Place, Span};
+use super::window::{Place, Sealed, Span};
 use super::{Seen, WINDOW, Window};
+use crate::Received;
 use crate::claims::{Trash, lower};
+use crate::crypt::Nonce;
 use crate::keys::BlobKeys;
 use crate::records::{self, Claim, Garbage, Run, encode};
 use crate::transact::Decided;
-use crate::upload::Body;
 
 /// Bytes to be written: staged in extents, or so few that they go into rows of their own with the transaction.
 #[derive(Clone, Debug)]
@@ -18,12 +19,24 @@ pub(crate) struct Fill {
     length: u64,
     place: records::Place,
     small: Bytes,
+    nonce: Option<Nonce>,
 }
 
 impl Fill {
-    pub fn of(body: &Body, length: u64) -> Self {
-        let (place, small) = body.place();
-        Self { length, place, small }
+    pub fn of(content: &Received) -> Self {
+        let (place, small) = content.body.place();
+        Self { length: content.length, place, small, nonce: content.nonce }
+    }
+
+    /// A few zeros that count as written.
+    pub fn zeros(length: u64) -> Self {
+        let small = Bytes::from(vec![0; length as usize]);
+        Self { length, place: records::Place::Inline, small, nonce: None }
+    }
+
+    /// For the part of the body that begins at `at`.
+    fn sealed(&self, at: u64) -> Option<Sealed> {
+        self.nonce.map(|nonce| Sealed { nonce, at })
     }
 }
 
@@ -52,14 +65,15 @@ impl<'a> Editor<'a> {
                     let (number, from, to) = slot(at + done, at + fill.length);
                     let length = u64::from(to - from);
                     let place = self.keep_small(txn, fill.small.slice(done as usize..(done + length) as usize));
-                    self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip: 0 })?;
+                    let sealed = fill.sealed(done);
+                    self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip: 0, sealed })?;
                     done += length;
                 }
             }
             records::Place::Pieces(runs) => {
                 let mut start = at;
                 for run in runs {
-                    self.write_piece(txn, start, run)?;
+                    self.write_piece(txn, start, run, fill.sealed(start - at))?;
                     start += run.length;
                 }
             }
@@ -67,7 +81,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    fn write_piece(&mut self, txn: &mut Txn<'_>, start: u64, run: &Run) -> Decided<()> {
+    fn write_piece(&mut self, txn: &mut Txn<'_>, start: u64, run: &Run, sealed: Option<Sealed>) -> Decided<()> {
         let end = start + run.length;
         let windows = end.div_ceil(WINDOW) - start / WINDOW;
         let holders = u32::try_from(windows).map_err(|_| Fault::Corrupt("a piece of more windows than any".into()))?;
@@ -77,7 +91,7 @@ impl<'a> Editor<'a> {
         while done < run.length {
             let (number, from, to) = slot(start + done, end);
             let skip = done as u32; // a piece is at most 64 MiB
-            self.put(txn, number, Span { from, to, written: self.at.epoch, place: Place::Piece(*run), skip })?;
+            self.put(txn, number, Span { from, to, written: self.at.epoch, place: Place::Piece(*run), skip, sealed })?;
             done += u64::from(to - from);
         }
         Ok(())
@@ -90,7 +104,8 @@ impl<'a> Editor<'a> {
             let start = row.number * WINDOW;
             let first = from.max(start) - start;
             let end = to.min(start + WINDOW) - start;
-            self.change(txn, row.number, |window| window.cut(first as u32, end as u32))?;
+            let epoch = self.at.epoch;
+            self.change(txn, row.number, |window| window.clear(first as u32, end as u32, epoch))?;
         }
         Ok(next.map(|number| number * WINDOW))
     }
@@ -161,6 +176,7 @@ impl<'a> Editor<'a> {
                     self.loose.push(*run);
                 }
             }
+            Place::Hole => {}
         }
         Ok(())
     }
@@ -177,7 +193,7 @@ impl<'a> Editor<'a> {
             }
             let written = window.spans[first..end].iter().map(|span| span.written).max().unwrap_or(self.at.epoch);
             let place = self.keep_small(txn, bytes.freeze());
-            window.spans.splice(first..end, [Span { from, to, written, place, skip: 0 }]);
+            window.spans.splice(first..end, [Span { from, to, written, place, skip: 0, sealed: None }]);
         }
         Ok(())
     }

@@ -121,6 +121,7 @@ fn forget_window(
                     loose.push(run);
                 }
             }
+            Place::Hole => {}
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use lazuli_engine::Txn;
 
-use super::rows::{newest, visible};
-use super::{Seen, WINDOW, Window};
+use super::rows::visible;
+use super::{Seen, WINDOW};
 use crate::keys::BlobKeys;
 use crate::transact::Decided;
 
@@ -66,9 +66,7 @@ pub(crate) fn diff(
     let mut found: Vec<Difference> = Vec::new();
     for row in rows.into_iter().filter(|row| row.epoch > older) {
         let window = row.window()?;
-        let (before, _) = newest(txn, keys, Seen { epoch: older, ..newer }, row.number)?;
-        let before = before.map(|row| row.window()).transpose()?.unwrap_or_default();
-        for (is_written, range) in differences(&before, &window, older) {
+        for (is_written, range) in window.changed_after(older) {
             let Some(range) = within(row.number, range, stretch) else { continue };
             match (found.last_mut(), is_written) {
                 (Some(Difference::Written(last)), true) if last.end == range.start => last.end = range.end,
@@ -79,19 +77,6 @@ pub(crate) fn diff(
         }
     }
     Ok((found, next.map(|number| number * WINDOW)))
-}
-
-/// True for what was written, false for what was cleared; in order.
-fn differences(before: &Window, after: &Window, older: u64) -> Vec<(bool, (u32, u32))> {
-    let mut cleared = before.clone();
-    for span in &after.spans {
-        cleared.cut(span.from, span.to);
-    }
-    let written = after.written_after(older).into_iter().map(|range| (true, range));
-    let cleared = cleared.covered().into_iter().map(|range| (false, range));
-    let mut all: Vec<_> = written.chain(cleared).collect();
-    all.sort_by_key(|(_, (from, _))| *from);
-    all
 }
 
 /// In the content, cut to the stretch.

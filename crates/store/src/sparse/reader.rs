@@ -3,16 +3,15 @@
 //! Held true: what one look found is of one moment, and every range of up to 4 MiB is one look. A longer read of an epoch that is
 //! being written to goes on with what is there when it comes to it; one of an earlier epoch cannot change at all.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
-use lazuli_engine::Txn;
 use lazuli_engine::content::Chunks;
+use lazuli_engine::{Fault, Txn};
 
 use super::edit::read_small;
 use super::rows::visible;
-use super::window::Place;
+use super::window::{Place, Sealed};
 use super::{Seen, WINDOW};
+use crate::crypt::CustomerKey;
 use crate::keys::BlobKeys;
 use crate::records::Run;
 use crate::transact::Decided;
@@ -33,12 +32,14 @@ pub(crate) struct SparseReader {
     batch: Batch,
     /// The piece that is being read.
     stream: Option<Box<dyn Chunks>>,
+    /// Of the part that is being read, with where it begins.
+    sealed: Option<(Sealed, u64)>,
 }
 
 /// What a look found.
 #[derive(Default)]
 pub(crate) struct Batch {
-    parts: VecDeque<Part>,
+    parts: Vec<Part>,
     /// Where it begins, and up to where it is complete.
     start: u64,
     end: u64,
@@ -48,6 +49,8 @@ struct Part {
     from: u64,
     to: u64,
     bytes: Where,
+    /// How it is encrypted, and where in its body it begins.
+    sealed: Option<Sealed>,
 }
 
 enum Where {
@@ -57,7 +60,7 @@ enum Where {
 
 impl Batch {
     pub fn load(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, from: u64, to: u64) -> Decided<Self> {
-        let mut parts = VecDeque::new();
+        let mut parts = Vec::new();
         let mut room = SMALL_BYTES;
         let (rows, next) = visible(txn, keys, seen, from / WINDOW, to.div_ceil(WINDOW), WINDOWS)?;
         for row in rows {
@@ -74,6 +77,7 @@ impl Batch {
                 span.to = span.to.min((to - start).min(WINDOW) as u32);
                 let (first, end) = (start + u64::from(span.from), start + u64::from(span.to));
                 let bytes = match span.place {
+                    Place::Hole => continue,
                     Place::Piece(run) => Where::Piece { run, skip: span.skip.into() },
                     Place::Small { .. } => {
                         let Some(left) = room.checked_sub((span.to - span.from) as usize) else {
@@ -83,7 +87,8 @@ impl Batch {
                         Where::Here(read_small(txn, keys, seen.content, &span)?)
                     }
                 };
-                parts.push_back(Part { from: first, to: end, bytes });
+                let sealed = span.sealed.map(|sealed| Sealed { at: sealed.at + u64::from(span.skip), ..sealed });
+                parts.push(Part { from: first, to: end, bytes, sealed });
             }
         }
         let end = next.map_or(to, |number| number * WINDOW).clamp(from, to);
@@ -95,7 +100,7 @@ impl SparseReader {
     /// A reader that has a batch from its first look.
     pub fn new(keys: BlobKeys, seen: Seen, batch: Batch) -> Self {
         let (from, to) = (batch.start, batch.end);
-        Self { keys, seen, from, to, batch, stream: None }
+        Self { keys, seen, from, to, batch, stream: None, sealed: None }
     }
 
     /// Whether `from..to` needs no more rows.
@@ -105,18 +110,14 @@ impl SparseReader {
 
     pub fn seek(&mut self, from: u64, to: u64) {
         self.stream = None;
-        if from < self.from {
-            // What lies before has been let go of.
-            self.batch = Batch { start: from, end: from, ..Batch::default() };
-        }
         (self.from, self.to) = (from, to);
     }
 
-    pub async fn next(&mut self, store: &Store) -> Result<Option<Bytes>, Failure> {
+    pub async fn next(&mut self, store: &Store, key: Option<&CustomerKey>) -> Result<Option<Bytes>, Failure> {
         loop {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {
-                    Some(bytes) => return Ok(Some(self.give(bytes))),
+                    Some(bytes) => return Ok(Some(self.give(bytes, key)?)),
                     None => self.stream = None,
                 }
             }
@@ -128,25 +129,31 @@ impl SparseReader {
                 self.batch = store.look(|txn| Batch::load(txn, keys, seen, from, to)).await?;
             }
             if let Some(bytes) = self.advance(store) {
-                return Ok(Some(self.give(bytes)));
+                return Ok(Some(self.give(bytes, key)?));
             }
         }
     }
 
-    fn give(&mut self, bytes: Bytes) -> Bytes {
+    /// Bytes from `from` on, as the client sent them.
+    fn give(&mut self, bytes: Bytes, key: Option<&CustomerKey>) -> Result<Bytes, Fault> {
+        let bytes = match (self.sealed, key) {
+            (None, _) => bytes,
+            (Some((sealed, start)), Some(key)) => key.apply(sealed.nonce, sealed.at + (self.from - start), bytes),
+            (Some(_), None) => return Err(Fault::Corrupt("encrypted content was opened without its key".into())),
+        };
         self.from += bytes.len() as u64;
-        bytes
+        Ok(bytes)
     }
 
     /// Bytes that are here, or none and a stream to take them from.
     fn advance(&mut self, store: &Store) -> Option<Bytes> {
-        while self.batch.parts.front().is_some_and(|part| part.to <= self.from) {
-            self.batch.parts.pop_front();
-        }
         let end = self.to.min(self.batch.end);
-        match self.batch.parts.front() {
+        let at = self.batch.parts.partition_point(|part| part.to <= self.from);
+        self.sealed = None;
+        match self.batch.parts.get(at) {
             Some(part) if part.from <= self.from => {
                 let (from, to) = (self.from - part.from, part.to.min(end) - part.from);
+                self.sealed = part.sealed.map(|sealed| (sealed, part.from));
                 match &part.bytes {
                     Where::Here(bytes) => Some(bytes.slice(from as usize..to as usize)),
                     Where::Piece { run, skip } => {

@@ -12,6 +12,7 @@ use super::*;
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
 use crate::records::{Garbage, Run};
+use crate::upload::{Body, Received};
 use crate::{Broken, Failure, Source, Store};
 
 const LENGTH: usize = 2 * WINDOW as usize + 100_000;
@@ -37,11 +38,12 @@ impl Random {
     }
 }
 
-/// What the content is at an epoch: its bytes, and in which epoch each was written (zero: never).
+/// What the content is at an epoch: its bytes, and in which epoch each was written (zero: not), or taken away (zero: not).
 #[derive(Clone)]
 struct Plain {
     bytes: Vec<u8>,
     written: Vec<u8>,
+    cleared: Vec<u8>,
 }
 
 struct Trial {
@@ -55,7 +57,7 @@ struct Trial {
 
 impl Trial {
     fn new(engine: Arc<dyn Engine>, content: content::Memory, name: &str, seed: u64) -> Self {
-        let current = Plain { bytes: vec![0; LENGTH], written: vec![0; LENGTH] };
+        let current = Plain { bytes: vec![0; LENGTH], written: vec![0; LENGTH], cleared: vec![0; LENGTH] };
         Self {
             store: Store::new(engine, Arc::new(content)),
             keys: BlobKeys::new(9, name),
@@ -99,9 +101,10 @@ impl Trial {
         let bytes: Vec<u8> = (0..length).map(|i| fill.wrapping_add((i / 7) as u8)).collect();
         self.current.bytes[at..at + length].copy_from_slice(&bytes);
         self.current.written[at..at + length].fill(self.epoch as u8);
+        self.current.cleared[at..at + length].fill(0);
         let mut source = Once(Some(bytes.into()));
         let received = self.store.receive(&mut source, Some(length as u64), u64::MAX, false).await.unwrap();
-        let (fill, keys, seen) = (Fill::of(&received.body, received.length), self.keys.clone(), self.at());
+        let (fill, keys, seen) = (Fill::of(&received), self.keys.clone(), self.at());
         let trash = self.store.transact_staged(keys.partition(), received.body.into_staged(), move |txn| {
             let (mut editor, mut trash) = (Editor::new(&keys, seen), Trash::default());
             editor.write(txn, at as u64, &fill)?;
@@ -125,7 +128,11 @@ impl Trial {
 
     async fn clear_range(&mut self, from: usize, to: usize) {
         self.current.bytes[from..to].fill(0);
-        self.current.written[from..to].fill(0);
+        for at in from..to {
+            if std::mem::take(&mut self.current.written[at]) != 0 {
+                self.current.cleared[at] = self.epoch as u8;
+            }
+        }
         let to = if to == LENGTH { u64::MAX } else { to as u64 };
         let mut next = Some(from as u64);
         while let Some(from) = next {
@@ -177,7 +184,7 @@ impl Trial {
         let mut reader = SparseReader::new(keys.clone(), seen, batch);
         reader.seek(from as u64, to as u64);
         let mut bytes = Vec::new();
-        while let Some(part) = reader.next(&self.store).await? {
+        while let Some(part) = reader.next(&self.store, None).await? {
             bytes.extend_from_slice(&part);
         }
         Ok(bytes)
@@ -210,10 +217,10 @@ impl Trial {
         if older < epoch {
             let whole = Stretch { from: from as u64, to: to as u64, most: usize::MAX };
             let (found, _) = self.store.look(|txn| diff(txn, keys, older, seen, whole)).await.unwrap();
-            let (before, since) = (plain(older), older as u8);
-            let mut all: Vec<Difference> =
-                runs(from, to, |at| want.written[at] > since).into_iter().map(Difference::Written).collect();
-            let cleared = runs(from, to, |at| want.written[at] == 0 && before.written[at] != 0);
+            let since = older as u8;
+            let written = runs(from, to, |at| want.written[at] > since);
+            let mut all: Vec<Difference> = written.into_iter().map(Difference::Written).collect();
+            let cleared = runs(from, to, |at| want.cleared[at] > since);
             all.extend(cleared.into_iter().map(Difference::Cleared));
             all.sort_by_key(|difference| difference.range().start);
             assert_eq!(found, all, "from {older} to {epoch}");
@@ -252,6 +259,11 @@ async fn program(engine: Arc<dyn Engine>, name: &str, seed: u64, steps: usize) {
     let left = run.store.look(|txn| Ok(txn.scan(&from, &to, 10)?)).await.unwrap();
     assert!(left.is_empty(), "seed {seed} leaves rows: {left:?}");
     assert_eq!(content.size(), 0, "seed {seed} leaves bytes");
+}
+
+fn inline(bytes: Vec<u8>) -> Received {
+    let (length, body) = (bytes.len() as u64, Body::Inline(bytes.into()));
+    Received { length, crc64: 0, md5: None, nonce: None, body }
 }
 
 fn clock() -> Clock {
@@ -293,9 +305,9 @@ async fn many_small_writes_stay_a_short_list() {
         let (keys, seen) = (keys.clone(), run.at());
         run.store
             .transact(keys.partition(), move |txn| {
-                let body = crate::upload::Body::Inline(Bytes::from(vec![at as u8; 100]));
+                let body = inline(vec![at as u8; 100]);
                 let (mut editor, mut trash) = (Editor::new(&keys, seen), Trash::default());
-                editor.write(txn, at * 100, &Fill::of(&body, 100))?;
+                editor.write(txn, at * 100, &Fill::of(&body))?;
                 editor.finish(&mut trash);
                 trash.write(txn, &keys);
                 Ok(())
@@ -326,9 +338,9 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
     let (keys, seen, at) = (run.keys.clone(), run.at(), (1 << 40) - 512);
     run.store
         .transact(run.keys.partition(), move |txn| {
-            let body = crate::upload::Body::Inline(Bytes::from(vec![1; 512]));
+            let body = inline(vec![1; 512]);
             let mut editor = Editor::new(&keys, seen);
-            editor.write(txn, at, &Fill::of(&body, 512))?;
+            editor.write(txn, at, &Fill::of(&body))?;
             editor.finish(&mut Trash::default());
             Ok(())
         })
@@ -344,7 +356,7 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
 #[test]
 fn a_cut_leaves_what_is_beside_it() {
     let run = Run { extent: 1, offset: 0, length: 100, seal: 0 };
-    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip };
+    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip, sealed: None };
     let cases = [
         ((0, 10), vec![span(10, 60, 0)]),
         ((0, 10 + 1), vec![span(11, 60, 1)]),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::crypt::Nonce;
 use crate::records::{Run, Start};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,15 @@ pub(crate) struct Span {
     pub place: Place,
     /// Where in its place the span's bytes begin.
     pub skip: u32,
+    /// Of what a customer's key encrypts.
+    pub sealed: Option<Sealed>,
+}
+
+/// How the bytes of a place are encrypted: as part of a body, in which they begin at `at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sealed {
+    pub nonce: Nonce,
+    pub at: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +38,9 @@ pub(crate) enum Place {
         stamp: u64,
         part: u32,
     },
+    /// Nothing: cleared after a snapshot was taken, which a comparison with it has to tell (observed, also if the snapshot
+    /// had nothing there).
+    Hole,
 }
 
 impl Place {
@@ -40,6 +53,7 @@ impl Place {
         match self {
             Place::Piece(run) => (true, run.start()),
             Place::Small { stamp, part } => (false, (*stamp, u64::from(*part))),
+            Place::Hole => (false, (0, 0)),
         }
     }
 }
@@ -56,7 +70,7 @@ impl Window {
         let mut hit: Vec<Place> = Vec::new();
         let mut rest: Vec<Span> = Vec::new();
         for span in &self.spans[first..end] {
-            if !hit.iter().any(|place| place.is(&span.place)) {
+            if span.place != Place::Hole && !hit.iter().any(|place| place.is(&span.place)) {
                 hit.push(span.place);
             }
             if span.from < from {
@@ -70,6 +84,31 @@ impl Window {
         hit
     }
 
+    /// Makes a hole of `from..to`. Where something was, the hole is remembered if `epoch` is not the first: before that,
+    /// there is no snapshot to compare with.
+    pub fn clear(&mut self, from: u32, to: u32, epoch: u64) -> Vec<Place> {
+        let end = self.spans.partition_point(|span| span.from < to);
+        let first = self.spans[..end].partition_point(|span| span.to <= from);
+        let hole = |span: &Span| {
+            let written = if span.place == Place::Hole { span.written } else { epoch };
+            Span { from: span.from.max(from), to: span.to.min(to), written, place: Place::Hole, skip: 0, sealed: None }
+        };
+        let holes: Vec<Span> = self.spans[first..end].iter().map(hole).filter(|hole| hole.written > 1).collect();
+        let hit = self.cut(from, to);
+        for hole in holes {
+            let at = self.spans.partition_point(|other| other.from < hole.from);
+            match at.checked_sub(1).map(|before| &mut self.spans[before]) {
+                Some(before)
+                    if before.place == Place::Hole && before.to == hole.from && before.written == hole.written =>
+                {
+                    before.to = hole.to;
+                }
+                Some(_) | None => self.spans.insert(at, hole),
+            }
+        }
+        hit
+    }
+
     /// Puts a span where nothing is.
     pub fn insert(&mut self, span: Span) {
         let at = self.spans.partition_point(|other| other.from < span.from);
@@ -80,12 +119,21 @@ impl Window {
 
     /// What is written, with neighbours joined.
     pub fn covered(&self) -> Vec<(u32, u32)> {
-        joined(self.spans.iter().map(|span| (span.from, span.to)))
+        let written = self.spans.iter().filter(|span| span.place != Place::Hole);
+        joined(written.map(|span| (span.from, span.to)))
     }
 
-    /// What was written after `epoch`, with neighbours joined.
-    pub fn written_after(&self, epoch: u64) -> Vec<(u32, u32)> {
-        joined(self.spans.iter().filter(|span| span.written > epoch).map(|span| (span.from, span.to)))
+    /// What was written after `epoch` (true), and what was cleared (false), in order, with neighbours joined.
+    pub fn changed_after(&self, epoch: u64) -> Vec<(bool, (u32, u32))> {
+        let mut all: Vec<(bool, (u32, u32))> = Vec::new();
+        for span in self.spans.iter().filter(|span| span.written > epoch) {
+            let is_written = span.place != Place::Hole;
+            match all.last_mut() {
+                Some((written, last)) if *written == is_written && last.1 == span.from => last.1 = span.to,
+                Some(_) | None => all.push((is_written, (span.from, span.to))),
+            }
+        }
+        all
     }
 
     /// Groups of neighbouring small spans that had better be one, if there are too many spans. As long as that helps, only those
@@ -106,7 +154,7 @@ impl Window {
         for at in 1..=self.spans.len() {
             let goes_on = self.spans.get(at).is_some_and(|span| {
                 let before = &self.spans[at - 1];
-                let small = |span: &Span| matches!(span.place, Place::Small { .. });
+                let small = |span: &Span| matches!(span.place, Place::Small { .. }) && span.sealed.is_none();
                 small(before) && small(span) && joins(before, span) && span.to - self.spans[first].from <= SMALL_MAX
             });
             if !goes_on {

@@ -1,5 +1,6 @@
-//! After a restart: what is live in the extents of an earlier process. One pass over the claims of all spaces, first the
-//! containers', then the dead ones', so that a container deleted meanwhile is met in one place or the other.
+//! After a restart: what is live in the extents of an earlier process. One pass over the claims of all spaces: the containers',
+//! then those of containers that were deleted softly, then the dead ones', so that a container deleted meanwhile is met in one
+//! place or another. One that comes back leaves its row among the deleted for a while.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use lazuli_engine::{Column, Fault, Key, Space};
 use crate::file::keys as file;
 use crate::file::rows::{Born, Buried};
 use crate::keys;
-use crate::records::{Claim, decode, decode_container_id};
+use crate::records::{Claim, DeletedContainer, decode, decode_container_id};
 use crate::{Failure, Store};
 
 /// Spaces, and claims, that one look goes over.
@@ -17,12 +18,20 @@ const CLAIMS: usize = 4096;
 
 /// Where spaces are named, in the order in which one goes from one to the next. A share may also come back from among the
 /// deleted, so these are gone over twice.
-const STAGES: [Column; 6] =
-    [keys::CONTAINERS, file::SHARES, file::DELETED_SHARES, file::SHARES, file::DELETED_SHARES, keys::DEAD_SPACES];
+const STAGES: [Column; 7] = [
+    keys::CONTAINERS,
+    keys::DELETED_CONTAINERS,
+    file::SHARES,
+    file::DELETED_SHARES,
+    file::SHARES,
+    file::DELETED_SHARES,
+    keys::DEAD_SPACES,
+];
 
 fn space_of(column: Column, key: &Key, bytes: &[u8]) -> Result<Option<Space>, Fault> {
     Ok(match column {
         keys::CONTAINERS => Some(Space(decode_container_id(bytes)?)),
+        keys::DELETED_CONTAINERS => Some(Space(decode::<DeletedContainer>(bytes)?.container.id)),
         file::SHARES => Some(Space(decode::<Born>(bytes)?.id)),
         file::DELETED_SHARES => Some(Space(decode::<Buried>(bytes)?.born.id)),
         _ => keys::read_dead_space(key),

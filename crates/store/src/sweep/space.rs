@@ -23,7 +23,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 34] = [
     file::NAMES,
     file::NODES,
     file::CHILDREN,
@@ -37,6 +37,13 @@ const COLUMNS: [Column; 26] = [
     file::HEADS,
     keys::BASES,
     keys::SNAPSHOTS,
+    keys::VERSIONS,
+    keys::DELETED_BASES,
+    keys::DELETED_SNAPSHOTS,
+    keys::DELETED_VERSIONS,
+    keys::VERSIONS_ONLY,
+    keys::DUE,
+    keys::TAGGED,
     keys::PENDING,
     keys::BLOCKS,
     keys::CHUNKS,
@@ -50,6 +57,7 @@ const COLUMNS: [Column; 26] = [
     keys::MESSAGES,
     keys::TEXTS,
     keys::HEADS,
+    keys::ENTITIES,
 ];
 
 /// How far the emptying has come.

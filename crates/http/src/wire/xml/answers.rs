@@ -3,6 +3,7 @@
 use lazuli_model::access::StoredPolicy;
 use lazuli_model::service::{CorsRule, Logging, Metrics, Retention, ServiceProperties, StaticWebsite};
 use lazuli_model::{BlockId, Tags, Timestamp};
+use lazuli_store::Difference;
 
 use super::{document, element, number, optional};
 
@@ -51,6 +52,34 @@ pub fn block_list(committed: Option<&[(BlockId, u64)]>, uncommitted: Option<&[(B
         out.extend(["</", name, ">"]);
     }
     out.push_str("</BlockList>");
+    out.into_bytes()
+}
+
+/// Get Page Ranges. `marker` is `None` when the list was not asked for in pages, and empty behind its last page.
+pub fn page_list(ranges: &[Difference], marker: Option<Option<&str>>) -> Vec<u8> {
+    let mut out = document(64 + ranges.len() * 80);
+    out.push('\n');
+    if ranges.is_empty() && marker.is_none() {
+        out.push_str("<PageList/>");
+        return out.into_bytes();
+    }
+    out.push_str("<PageList>");
+    for difference in ranges {
+        let (name, range) = match difference {
+            Difference::Written(range) => ("PageRange", range),
+            Difference::Cleared(range) => ("ClearRange", range),
+        };
+        out.extend(["<", name, ">"]);
+        number(&mut out, "Start", range.start);
+        number(&mut out, "End", range.end - 1);
+        out.extend(["</", name, ">"]);
+    }
+    match marker {
+        None => {}
+        Some(None) => out.push_str("<NextMarker/>"),
+        Some(Some(marker)) => element(&mut out, "NextMarker", marker),
+    }
+    out.push_str("</PageList>");
     out.into_bytes()
 }
 

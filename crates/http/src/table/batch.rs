@@ -1,0 +1,271 @@
+//! Entity Group Transaction: one change set, whose operations all happen or none; or one query.
+//!
+//! The answer is 202 also when an operation was refused; its one part then says which and why.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use lazuli_model::roles::Action;
+use lazuli_model::table::{Change, Changed, Key, Refused, check_batch};
+use lazuli_model::{Refusal, TableName};
+use lazuli_store::{Failure, OpenTable, TableAt};
+
+use super::access::{has_role, may_change};
+use super::answers::{changed, fresh, prefer};
+use super::errors::{error, is_of_the_state};
+use super::format::{Format, Level};
+use super::multipart::{Inner, Part, parts, request};
+use super::status::invalid;
+use super::target::Target;
+use super::{DOCUMENT_MAX, ask as asked, get_entity, query_entities, target};
+use crate::answer::{Answer, Payload, name};
+use crate::head::{self, Head, Query, Style, guid};
+use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::serve::Ask;
+use crate::status;
+use crate::wire::multipart::boundary;
+
+pub const SPEC: Spec = Spec {
+    name: "EntityGroupTransaction",
+    methods: &["POST"],
+    on: On::Batch,
+    needs: "raud",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "raud" }),
+    body: Body::Document { most: DOCUMENT_MAX },
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let body = ask.body.document(DOCUMENT_MAX).await?;
+    let outer = ask.head.text("content-type").and_then(boundary).ok_or_else(|| Refusal::from(invalid()))?;
+    let outer = parts(&body, outer)?;
+    let [only] = outer.as_slice() else { return Err(Failure::Refused(invalid().into())) };
+    let kind = only.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match boundary(kind) {
+        Some(boundary) => change_set(ask, &parts(only.content, boundary)?).await,
+        None => query(ask, only).await,
+    }
+}
+
+/// An operation of a change set.
+struct Operation<'a> {
+    head: Head,
+    body: &'a [u8],
+}
+
+async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
+    let operations =
+        parts.iter().map(|part| operation(&ask.head, request(part)?)).collect::<Result<Vec<_>, Refusal>>()?;
+    if operations.is_empty() {
+        return Err(Failure::Refused(invalid().into()));
+    }
+    match apply(ask, &operations).await {
+        Ok((table, done)) => Ok(told(ask, operations.iter().zip(&done), &table)),
+        Err(Failure::Refused(Refusal::Table(Refused::InBatch { index, refusal }))) => {
+            Ok(refused(ask, &operations, index, *refusal))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A change and what it left behind.
+type Done = (Change, Changed);
+
+async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Vec<Done>), Failure> {
+    let table = open(ask, operations).await?;
+    // What can be said of all of them is said before any is looked at.
+    let keys: Vec<Key> = (0..operations.len()).map(|row| Key::new("", row.to_string())).collect();
+    check_batch(keys.iter())?;
+    let mut changes = Vec::with_capacity(operations.len());
+    for (index, operation) in operations.iter().enumerate() {
+        let change = asked::change(&operation.head, &table.name, operation.body);
+        let change = change.map_err(|refusal| in_batch(index, refusal))?;
+        may_change(&ask.grant, &ask.head.account, &table.name, &change)?;
+        changes.push(change);
+    }
+    let after = match changes.as_slice() {
+        [one] => {
+            let after = ask.store.change_entity(&table, one.clone()).await;
+            vec![after.map_err(|failure| match failure {
+                Failure::Refused(refusal) => in_batch(0, refusal),
+                Failure::Broken(_) => failure,
+            })?]
+        }
+        _ => ask.store.change_entities(&table, changes.clone()).await?,
+    };
+    Ok((table.name, changes.into_iter().zip(after).collect()))
+}
+
+/// The table that all operations are about.
+async fn open(ask: &Ask, operations: &[Operation<'_>]) -> Result<OpenTable, Failure> {
+    let mut at: Option<TableAt> = None;
+    for (index, operation) in operations.iter().enumerate() {
+        let next = operation.head.table_at().map_err(|refusal| in_batch(index, refusal))?;
+        match &at {
+            Some(at) if at.table.folded() != next.table.folded() => {
+                return Err(in_batch(index, Refused::CommandsInBatchActOnDifferentPartitions.into()));
+            }
+            Some(_) => {}
+            None => at = Some(next),
+        }
+    }
+    let at = at.ok_or_else(|| Failure::Refused(invalid().into()))?;
+    ask.store.open_table(&at).await.map_err(|failure| match failure {
+        Failure::Refused(refusal) => in_batch(0, refusal),
+        Failure::Broken(_) => failure,
+    })
+}
+
+fn in_batch(index: usize, refusal: Refusal) -> Failure {
+    Failure::Refused(Refused::InBatch { index, refusal: Box::new(refusal) }.into())
+}
+
+/// A request within a batch as if it had come by itself; who sends it was settled for all.
+fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusal> {
+    let (path, query) = inner.url.split_once('?').unwrap_or((&inner.url, ""));
+    let path = match path.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => path.trim_start_matches('/'),
+    };
+    let path = match (outer.style, path.split_once('/')) {
+        (Style::Path, Some((account, rest))) if account == outer.account => rest,
+        (Style::Path | Style::Host, _) => path,
+    };
+    let mut headers = inner.headers;
+    if let Some(host) = outer.headers.get(header::HOST) {
+        headers.insert(header::HOST, host.clone());
+    }
+    let target = target::target(path)?;
+    match &target {
+        head::Target::Table(Target::Entities(_) | Target::Entity { .. }) => {}
+        _ => return Err(invalid().into()),
+    }
+    let head = Head { method: inner.method, query: Query::parse(query)?, headers, target, ..outer.clone() };
+    Ok(Operation { head, body: inner.body })
+}
+
+async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
+    let operation = operation(&ask.head, request(part)?)?;
+    if operation.head.method != http::Method::GET {
+        return Err(Failure::Refused(invalid().into()));
+    }
+    if !ask.grant.letters.has('r') {
+        return Err(Refusal::AuthorizationPermissionMismatch.into());
+    }
+    has_role(&ask.grant, &ask.head.account, &operation.head.table_at()?.table, Action::EntityRead)?;
+    let outcome = match operation.head.table_target()? {
+        Target::Entity { .. } => get_entity::answer(ask, &operation.head).await,
+        Target::Entities(_) | Target::Tables | Target::Table(_) | Target::Batch => {
+            query_entities::answer(ask, &operation.head).await
+        }
+    };
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(Failure::Refused(refusal)) => failed(ask, &operation.head, &refusal, None),
+        Err(failure) => return Err(failure),
+    };
+    let id = guid((ask.ids)());
+    let mut out = String::with_capacity(512);
+    let _ = write!(out, "--batchresponse_{id}\r\n");
+    write_part(&mut out, &operation.head, "3.0;", answer);
+    let _ = write!(out, "--batchresponse_{id}--\r\n");
+    Ok(multipart(&id, out))
+}
+
+fn told<'a>(ask: &Ask, each: impl Iterator<Item = (&'a Operation<'a>, &'a Done)>, table: &TableName) -> Answer {
+    in_change_set(ask, |out, set| {
+        for (operation, (change, after)) in each {
+            let head = &operation.head;
+            let format = Format::wanted(head).unwrap_or(Format::Json(Level::Minimal));
+            let version = if head.method == http::Method::POST { "3.0;" } else { "1.0;" };
+            let _ = write!(out, "--changesetresponse_{set}\r\n");
+            write_part(out, head, version, changed(head, format, table, change, after));
+        }
+    })
+}
+
+fn refused(ask: &Ask, operations: &[Operation<'_>], index: usize, refusal: Refusal) -> Answer {
+    let Some(operation) = operations.get(index) else { return fresh(StatusCode::INTERNAL_SERVER_ERROR) };
+    // The only operation of a change set is told what it would be told by itself, once it was looked into (observed).
+    let numbered = operations.len() > 1 || !is_of_the_state(&Failure::Refused(refusal.clone()));
+    in_change_set(ask, |out, set| {
+        let _ = write!(out, "--changesetresponse_{set}\r\n");
+        let answer = failed(ask, &operation.head, &refusal, numbered.then_some(index));
+        write_part(out, &operation.head, "3.0;", answer);
+    })
+}
+
+/// A refusal as a part.
+fn failed(ask: &Ask, head: &Head, refusal: &Refusal, index: Option<usize>) -> Answer {
+    let mut said = status::of(refusal);
+    if let Some(index) = index {
+        said.message = format!("{index}:{}", said.message).into();
+    }
+    let code = StatusCode::from_u16(said.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut answer = fresh(code);
+    if !is_of_the_state(&Failure::Refused(refusal.clone())) {
+        answer.headers.remove(&name::CACHE_CONTROL);
+    }
+    if prefer(head).is_some_and(|prefer| prefer == super::answers::Prefer::NoContent) {
+        answer = answer.constant(&name::PREFERENCE_APPLIED, "return-no-content");
+    }
+    let level = match Format::wanted(head) {
+        Ok(Format::Json(level)) => level,
+        Ok(Format::Atom) | Err(_) => Level::Minimal,
+    };
+    answer.json(level.content_type(), error(&said, &guid(ask.head.request_id), ask.head.now))
+}
+
+fn in_change_set(ask: &Ask, inside: impl FnOnce(&mut String, &str)) -> Answer {
+    let (batch, set) = (guid((ask.ids)()), guid((ask.ids)()));
+    let mut out = String::with_capacity(1024);
+    let _ = write!(out, "--batchresponse_{batch}\r\n");
+    let _ = write!(out, "Content-Type: multipart/mixed; boundary=changesetresponse_{set}\r\n\r\n");
+    inside(&mut out, &set);
+    let _ = write!(out, "--changesetresponse_{set}--\r\n--batchresponse_{batch}--\r\n");
+    multipart(&batch, out)
+}
+
+fn multipart(id: &str, body: String) -> Answer {
+    let mut answer =
+        fresh(StatusCode::ACCEPTED).text(&name::CONTENT_TYPE, format!("multipart/mixed; boundary=batchresponse_{id}"));
+    answer.payload = Payload::Whole(Bytes::from(body));
+    answer
+}
+
+/// Headers of a part, as the service spells and orders them.
+const HEADERS: [&str; 10] = [
+    "X-Content-Type-Options",
+    "Cache-Control",
+    "Preference-Applied",
+    "DataServiceVersion",
+    "Content-Type",
+    "Location",
+    "DataServiceId",
+    "ETag",
+    "x-ms-continuation-NextPartitionKey",
+    "x-ms-continuation-NextRowKey",
+];
+
+fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answer) {
+    let answer = answer.constant(&name::DATA_SERVICE_VERSION, version);
+    out.push_str("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n");
+    let _ =
+        write!(out, "HTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.status.canonical_reason().unwrap_or_default());
+    for header in HEADERS {
+        line(out, header, &answer.headers);
+    }
+    line(out, "Content-ID", &head.headers);
+    out.push_str("\r\n");
+    if let Payload::Whole(body) = &answer.payload {
+        out.push_str(&String::from_utf8_lossy(body));
+    }
+    out.push_str("\r\n");
+}
+
+fn line(out: &mut String, header: &str, headers: &HeaderMap) {
+    if let Some(value) = headers.get(header).and_then(|value| value.to_str().ok()) {
+        let _ = write!(out, "{header}: {value}\r\n");
+    }
+}

@@ -1,0 +1,23 @@
+//! The ETag of an entity: weak, and made of its timestamp: `W/"datetime'2022-05-06T00%3A34%3A41.820498Z'"`.
+
+use std::fmt;
+
+use crate::Timestamp;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag(pub Timestamp);
+
+impl Tag {
+    /// Reads what [`fmt::Display`] prints, encoded or not. `None` is a tag that no entity has.
+    pub fn parse(text: &str) -> Option<Self> {
+        let inside = text.trim().strip_prefix("W/\"")?.strip_suffix('"')?;
+        let time = inside.strip_prefix("datetime'")?.strip_suffix('\'')?;
+        Timestamp::parse_iso(&time.replace("%3A", ":").replace("%3a", ":")).map(Self)
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "W/\"datetime'{}'\"", self.0.to_iso_short().replace(':', "%3A"))
+    }
+}

@@ -1,0 +1,43 @@
+//! Append Block and Append Blob Seal. An append costs its own bytes: the record stays small, and so do the rows it touches.
+
+use lazuli_model::blob::{AppendBlock, Blob, SealBlob};
+
+use super::base;
+use super::put_page::seen;
+use super::replace::touch;
+use crate::claims::Trash;
+use crate::sparse::{Editor, Fill};
+use crate::transact::now;
+use crate::{BlobAt, Failure, Received, Store};
+
+impl Store {
+    /// Where the block begins, and the blob that has it.
+    pub async fn append_block(
+        &self,
+        at: &BlobAt,
+        append: AppendBlock,
+        content: Received,
+    ) -> Result<(u64, Blob), Failure> {
+        let keys = self.blob_keys(at).await?;
+        let fill = Fill::of(&content);
+        let (partition, hinted, length) = (keys.partition(), keys.clone(), content.length);
+        let (offset, blob, trash) = self
+            .transact_staged(partition, content.body.into_staged(), move |txn| {
+                let blob = append.decide(base(txn, &keys)?.as_ref(), length, now(txn))?;
+                let offset = blob.content.length - length;
+                let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
+                editor.write(txn, offset, &fill)?;
+                editor.finish(&mut trash);
+                touch(txn, &keys, &blob);
+                Ok((offset, blob, trash.write(txn, &keys)))
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok((offset, blob))
+    }
+
+    pub async fn seal_blob(&self, at: &BlobAt, seal: SealBlob) -> Result<Blob, Failure> {
+        let (blob, ()) = self.change_blob(at, move |blob, now| Ok((seal.decide(blob, now)?, ()))).await?;
+        Ok(blob)
+    }
+}

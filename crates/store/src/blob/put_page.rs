@@ -1,0 +1,65 @@
+//! Put Page: writes pages, or clears them.
+
+use lazuli_model::blob::{Blob, PutPage};
+
+use super::base;
+use super::replace::touch;
+use crate::claims::Trash;
+use crate::sparse::{Editor, Fill, Seen};
+use crate::transact::now;
+use crate::{BlobAt, Failure, Received, Store};
+
+/// Windows that one transaction clears. Beyond this much that was written, a clear takes several.
+pub(super) const CLEARED_AT_ONCE: usize = 1024;
+
+impl Store {
+    /// `content` is as long as the pages.
+    pub async fn put_page(&self, at: &BlobAt, put: PutPage, content: Received) -> Result<Blob, Failure> {
+        let keys = self.blob_keys(at).await?;
+        let fill = Fill::of(&content);
+        let (partition, hinted) = (keys.partition(), keys.clone());
+        let (blob, trash) = self
+            .transact_staged(partition, content.body.into_staged(), move |txn| {
+                let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
+                let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
+                editor.write(txn, put.pages.from, &fill)?;
+                editor.finish(&mut trash);
+                touch(txn, &keys, &blob);
+                Ok((blob, trash.write(txn, &keys)))
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok(blob)
+    }
+
+    /// Each step is atomic and within the conditions; the last one changes the record.
+    pub async fn clear_pages(&self, at: &BlobAt, put: PutPage) -> Result<Blob, Failure> {
+        let mut from = put.pages.from;
+        loop {
+            let (keys, put) = (self.blob_keys(at).await?, put.clone());
+            let (partition, hinted) = (keys.partition(), keys.clone());
+            let (blob, next, trash) = self
+                .transact(partition, move |txn| {
+                    let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
+                    let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
+                    let next = editor.clear(txn, from, put.pages.to, CLEARED_AT_ONCE)?;
+                    editor.finish(&mut trash);
+                    if next.is_none() {
+                        touch(txn, &keys, &blob);
+                    }
+                    Ok((blob, next, trash.write(txn, &keys)))
+                })
+                .await?;
+            self.hint(trash, hinted);
+            match next {
+                Some(next) => from = next,
+                None => return Ok(blob),
+            }
+        }
+    }
+}
+
+/// The content that a record of pages or appended blocks sees, and writes.
+pub(super) fn seen(blob: &Blob) -> Seen {
+    Seen { content: blob.content.id, epoch: blob.content.epoch }
+}

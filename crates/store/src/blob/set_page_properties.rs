@@ -1,0 +1,42 @@
+//! Set Blob Properties of a page blob: what lies beyond a new end is gone, also if the blob grows again.
+
+use lazuli_model::blob::{Blob, SetPageProperties};
+
+use super::base;
+use super::put_page::{CLEARED_AT_ONCE, seen};
+use super::replace::touch;
+use crate::claims::Trash;
+use crate::sparse::Editor;
+use crate::transact::now;
+use crate::{BlobAt, Failure, Store};
+
+impl Store {
+    /// A blob that loses much is emptied beyond its new end in several steps; the last one changes the record.
+    pub async fn set_page_properties(&self, at: &BlobAt, set: SetPageProperties) -> Result<Blob, Failure> {
+        loop {
+            let (keys, set) = (self.blob_keys(at).await?, set.clone());
+            let (partition, hinted) = (keys.partition(), keys.clone());
+            let (blob, done, trash) = self
+                .transact(partition, move |txn| {
+                    let old = base(txn, &keys)?;
+                    let new = set.decide(old.as_ref(), now(txn))?;
+                    let mut trash = Trash::default();
+                    let mut done = true;
+                    if old.is_some_and(|old| old.content.length > new.content.length) {
+                        let mut editor = Editor::new(&keys, seen(&new));
+                        done = editor.clear(txn, new.content.length, u64::MAX, CLEARED_AT_ONCE)?.is_none();
+                        editor.finish(&mut trash);
+                    }
+                    if done {
+                        touch(txn, &keys, &new);
+                    }
+                    Ok((new, done, trash.write(txn, &keys)))
+                })
+                .await?;
+            self.hint(trash, hinted);
+            if done {
+                return Ok(blob);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Insert, Update, Merge, the upserts and Delete Entity; and the entity group transaction, which is several of them in one
+//! partition: in order, all or none.
+
+use lazuli_engine::Txn;
+use lazuli_model::table::{Change, Changed, Refused, check_batch};
+use lazuli_model::{Refusal, Timestamp};
+
+use super::OpenTable;
+use crate::keys::TableKeys;
+use crate::records::encode;
+use crate::transact::{Decided, Trouble, get, now};
+use crate::{Failure, Store};
+
+impl Store {
+    /// What it left behind: the entity as it now is, or nothing.
+    pub async fn change_entity(&self, table: &OpenTable, change: Change) -> Result<Changed, Failure> {
+        change.check()?;
+        let keys = table.keys.clone();
+        let at = keys.partition(&change.key.partition);
+        self.transact(at, move |txn| apply(txn, &keys, &change, now(txn))).await
+    }
+
+    /// What each left behind. A refusal says which of them it was about ([`Refused::InBatch`]).
+    pub async fn change_entities(&self, table: &OpenTable, changes: Vec<Change>) -> Result<Vec<Changed>, Failure> {
+        check_batch(changes.iter().map(|change| &change.key))?;
+        for (index, change) in changes.iter().enumerate() {
+            change.check().map_err(|refusal| in_batch(index, refusal))?;
+        }
+        let Some(first) = changes.first() else { return Ok(Vec::new()) };
+        let keys = table.keys.clone();
+        let at = keys.partition(&first.key.partition);
+        self.transact(at, move |txn| {
+            let stamp = now(txn);
+            let each = changes.iter().enumerate().map(|(index, change)| {
+                apply(txn, &keys, change, stamp).map_err(|trouble| match trouble {
+                    Trouble::Refused(refusal) => Trouble::Refused(in_batch(index, refusal)),
+                    Trouble::Broken(_) | Trouble::Halted(_) => trouble,
+                })
+            });
+            each.collect()
+        })
+        .await
+    }
+}
+
+fn in_batch(index: usize, refusal: Refusal) -> Refusal {
+    Refused::InBatch { index, refusal: Box::new(refusal) }.into()
+}
+
+fn apply(txn: &mut Txn<'_>, keys: &TableKeys, change: &Change, stamp: Timestamp) -> Decided<Changed> {
+    let key = keys.entity(&change.key.partition, &change.key.row);
+    let changed = change.decide(get(txn, &key)?.as_ref(), stamp)?;
+    match &changed {
+        Some(entity) => txn.put(key, encode(entity)),
+        None => txn.delete(key),
+    }
+    Ok(changed)
+}

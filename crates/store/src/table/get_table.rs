@@ -1,0 +1,12 @@
+//! A table's record: for Get Table, Get Table ACL, and whoever judges access.
+
+use lazuli_model::table::Table;
+
+use super::{TableAt, stored};
+use crate::{Failure, Store};
+
+impl Store {
+    pub async fn table(&self, at: &TableAt) -> Result<Option<Table>, Failure> {
+        self.look(|txn| stored(txn, at)).await
+    }
+}
