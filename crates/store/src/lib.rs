@@ -14,6 +14,7 @@ mod container;
 mod crypt;
 mod file;
 mod keys;
+mod lending;
 mod manifest;
 mod md5;
 mod queue;
@@ -27,7 +28,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, ListPages, PageRanges, Reader};
+pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,

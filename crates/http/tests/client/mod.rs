@@ -58,12 +58,16 @@ pub struct Client {
 
 impl Client {
     pub fn to(server: &Server) -> Self {
+        Self::on(server, Service::Blob)
+    }
+
+    pub fn on(server: &Server, service: Service) -> Self {
         let (near, far) = tokio::io::duplex(64 << 10);
         let edge = server.edge.clone();
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         tokio::spawn(async move {
             let (_run, stop) = tokio::sync::watch::channel(false);
-            edge.serve(far, peer, Service::Blob, false, stop).await;
+            edge.serve(far, peer, service, false, stop).await;
         });
         Self { pipe: near, store: server.store.clone(), accounts: accounts(), signs: true, held: Vec::new() }
     }

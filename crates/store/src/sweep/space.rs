@@ -23,7 +23,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 34] = [
+const COLUMNS: &[Column] = &[
     file::NAMES,
     file::NODES,
     file::CHILDREN,
@@ -45,6 +45,7 @@ const COLUMNS: [Column; 34] = [
     keys::DUE,
     keys::TAGGED,
     keys::PENDING,
+    keys::ERRANDS,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,
