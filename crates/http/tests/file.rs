@@ -1,6 +1,5 @@
 //! The File service as a client meets it: bytes in, bytes out, over a pipe, with the store on the memory engine.
 
-#[expect(dead_code, reason = "shared with other tests, which use more of it")]
 mod client;
 
 use client::{Client, start};
