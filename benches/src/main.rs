@@ -1,6 +1,6 @@
 //! `lazuli-benches compare` races Lazuli against Azurite, nginx and fio in one run and writes docs/performance.md;
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
-//! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL.
+//! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL; `lazuli-benches table` tables against Azurite and PostgreSQL.
 //! `lazuli-benches files` measures a File service that is already running.
 //! `benches/run` builds both binaries and starts the comparison.
 
@@ -17,6 +17,7 @@ mod report;
 mod request;
 mod restart;
 mod server;
+mod table;
 mod work;
 
 use clap::Parser;
@@ -29,6 +30,8 @@ enum Arguments {
     Queue(queue::Options),
     /// Files: ranges, large directories, renames and snapshots, at a running server
     Files(files::Options),
+    /// Tables: inserts, gets, batches, queries and scans, against Azurite and PostgreSQL
+    Table(table::Options),
     /// One kind of request at a running server
     Load(work::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> std::io::Result<()> {
         Arguments::Compare(options) => compare::run(&options),
         Arguments::Queue(options) => queue::run(&options),
         Arguments::Files(options) => files::run(&options),
+        Arguments::Table(options) => table::run(&options),
         Arguments::Load(options) => work::run(&options),
     }
 }

@@ -15,7 +15,7 @@ type Row<'a, E> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16, E);
 
 /// A share with a directory, and in it a file of five bytes.
 async fn with_file() -> Client {
-    let mut client = Client::on(&start(), Service::File);
+    let mut client = Client::to_service(&start(), Service::File);
     let steps: [(&str, &[(&str, &str)], &str); 4] = [
         ("/sha?restype=share", &[], ""),
         ("/sha/dir?restype=directory", &[], ""),
