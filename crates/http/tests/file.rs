@@ -1,6 +1,5 @@
 //! The File service as a client meets it: bytes in, bytes out, over a pipe, with the store on the memory engine.
 
-#[allow(dead_code)] // it can do more than these tests ask
 mod client;
 
 use client::{Client, start};
