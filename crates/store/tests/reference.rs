@@ -2,6 +2,7 @@
 //! Every answer and every refusal must be the same, on the plain engine and on one with the manners of a cluster; and when
 //! all is deleted and swept, nothing may be left.
 
+mod protection_steps;
 mod sparse_steps;
 mod world;
 
@@ -111,9 +112,10 @@ impl Run {
         if self.random.chance(10) {
             // Even, while leases last an odd time: so no lease ends between the reference's decision and the store's.
             self.world.advance_seconds(self.random.next() % 10 * 2);
+            self.let_expire().await;
         }
         let name = self.name();
-        match self.random.below(24) {
+        match self.random.below(27) {
             0 | 1 => self.put_blob(&name).await,
             2..=4 => self.put_block(&name).await,
             5 | 6 => self.put_block_list(&name).await,
@@ -124,6 +126,7 @@ impl Run {
             13 => self.block_list(&name).await,
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
+            19..=21 => self.protection_step(&name).await,
             _ => self.sparse_step(&name).await,
         }
     }
@@ -359,7 +362,8 @@ impl Run {
         self.compare_all().await;
         self.world.sweep().await;
         self.compare_all().await;
-        self.world.advance_seconds(120); // leases end
+        self.world.advance_seconds(120); // leases and policies end
+        self.lift().await;
         for name in NAMES {
             let _ = self.world.put(name, b"").await.unwrap(); // and uncommitted blocks with it
             self.world.delete(name, Some(DeleteSnapshots::Include)).await.unwrap();
