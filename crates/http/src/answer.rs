@@ -66,7 +66,9 @@ pub mod name {
         IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
         IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";
+        IS_CURRENT_VERSION = "x-ms-is-current-version";
         IS_HNS_ENABLED = "x-ms-is-hns-enabled";
+        IS_SOFT_DELETED = "x-ms-is-soft-deleted";
         LAST_ACCESS_TIME = "x-ms-last-access-time";
         LAST_MODIFIED = "last-modified";
         LEASE_DURATION = "x-ms-lease-duration";
@@ -91,6 +93,7 @@ pub mod name {
         TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
         VARY = "vary";
         VERSION = "x-ms-version";
+        VERSION_ID = "x-ms-version-id";
         WWW_AUTHENTICATE = "www-authenticate";
     }
 }

@@ -407,9 +407,13 @@ fn refuse(
     if let Some(manner) = manner {
         return manner.refuse(&status, failure, beside, &echo.id, now);
     }
+    let soft_deleted = matches!(failure, Failure::Refused(Refusal::BlobSoftDeleted));
     let code = StatusCode::from_u16(status.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = Answer::new(code).constant(&name::ERROR_CODE, status.code);
     answer.headers.extend(beside);
+    if soft_deleted {
+        answer = answer.constant(&name::IS_SOFT_DELETED, "true");
+    }
     answer.reason = ReasonPhrase::try_from(status.message.as_bytes()).ok();
     if let Some(challenge) = status.challenge() {
         answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
@@ -464,11 +468,6 @@ fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
         };
         if unsupported && !value.is_empty() {
             return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });
-        }
-    }
-    for name in ["versionid", "deletetype"] {
-        if head.query.get(name).is_some() {
-            return Err(Refusal::NotImplemented { what: format!("The parameter {name}").into() });
         }
     }
     Ok(())

@@ -233,7 +233,10 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "The account does not allow immutability policies and legal holds; see its setting 'immutability'.",
         ),
         BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
-        BlobNotFound => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobNotFound | BlobSoftDeleted => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobSnapshotNotSoftDeleted => {
+            say(409, "BlobSnapshotNotSoftDeleted", "The specified snapshot or version is not soft deleted.")
+        }
         BlockCountExceedsLimit => say(
             409,
             "BlockCountExceedsLimit",
@@ -252,6 +255,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             say(400, "InvalidBlockId", "The specified block ID is invalid. The block ID must be Base64-encoded.")
         }
         InvalidBlockList => say(400, "InvalidBlockList", "The specified block list is invalid."),
+        OperationNotAllowedOnRootBlob => {
+            say(403, "OperationNotAllowedOnRootBlob", "The specified operation is not allowed on root blob.")
+        }
+        PermanentDeleteNotEnabled => {
+            say(409, "PermanentDeleteNotEnabled", "Permanent delete is not enabled for this account.")
+        }
         ExceedsMaxBatchRequestCount => say(
             400,
             "ExceedsMaxBatchRequestCount",

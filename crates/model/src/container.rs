@@ -3,6 +3,8 @@
 //! Order of refusals: absent, conditions, lease. Only Delete Container needs the lease's id; elsewhere an id may be
 //! left out, and must be right if it is sent.
 
+pub mod deleted;
+
 use serde::{Deserialize, Serialize};
 
 use crate::access::{PublicAccess, StoredPolicy};

@@ -38,6 +38,9 @@ pub enum Refusal {
     BlobImmutableDueToLegalHold,
     BlobImmutableDueToPolicy,
     BlobNotFound,
+    /// 404, with the code BlobNotFound and a header that says why.
+    BlobSoftDeleted,
+    BlobSnapshotNotSoftDeleted,
     BlobTierInadequateForContentLength,
     CannotChangeToLowerTier,
     BlockCountExceedsLimit,
@@ -52,6 +55,9 @@ pub enum Refusal {
     InvalidBlobType,
     InvalidBlockId,
     InvalidBlockList,
+    /// Delete, of the current version by its id.
+    OperationNotAllowedOnRootBlob,
+    PermanentDeleteNotEnabled,
     ExceedsMaxBatchRequestCount,
     AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,

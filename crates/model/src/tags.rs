@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::Refusal;
 
 mod predicate;
+mod search;
 
 pub use predicate::TagCondition;
+pub use search::{Span, TagSearch};
 
 pub const TAGS_MAX: usize = 10;
 pub const TAG_NAME_MAX: usize = 128;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use lazuli_engine::content::Piece;
 use lazuli_engine::{Column, Key, Partition, Space};
+use lazuli_model::blob::Which;
 use lazuli_model::queue::Place;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
@@ -18,6 +19,8 @@ pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
 pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
+pub const DELETED_CONTAINERS: Column = Column(b'C');
+pub const TAG_NAMES: Column = Column(b'T');
 
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
@@ -29,6 +32,13 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const TAGGED: Column = Column(b'i');
+pub const DUE: Column = Column(b'o');
+// What was deleted softly has the letters of what it was, as capitals.
+pub const DELETED_BASES: Column = Column(b'B');
+pub const DELETED_SNAPSHOTS: Column = Column(b'S');
+pub const DELETED_VERSIONS: Column = Column(b'N');
+pub const VERSIONS_ONLY: Column = Column(b'V');
 pub const EXPIRIES: Column = Column(b'z');
 pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
@@ -141,6 +151,8 @@ pub fn owner(key: &Key) -> Bytes {
     match key.column() {
         HEADS | TEXTS | MESSAGES => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
+        TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
+        DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),
         EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
         _ => name_of(key),
     }
@@ -158,11 +170,78 @@ pub fn expired_until(space: Space, now: Timestamp) -> Key {
     Key::new(space, EXPIRIES, &[&now.ticks().saturating_add(1).to_be_bytes()])
 }
 
-/// The name that a row of any of a container's columns but the claims and expiries begins with.
+/// The name that a row of most of a container's columns begins with.
 pub fn name_of(key: &Key) -> Bytes {
     let row = key.row();
     let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
     row.slice(..end)
+}
+
+/// The rows of a tag name and, if given, of one value.
+pub fn tagged(space: Space, tag: &str, value: Option<&str>) -> Key {
+    match value {
+        None => Key::new(space, TAGGED, &[tag.as_bytes(), NUL]),
+        Some(value) => Key::new(space, TAGGED, &[tag.as_bytes(), NUL, value.as_bytes(), NUL]),
+    }
+}
+
+/// The tag, its value, and the blob that has it.
+pub fn read_tagged(key: &Key) -> Option<(Bytes, Bytes, Bytes)> {
+    let row = key.row();
+    let first = row.iter().position(|byte| *byte == 0)?;
+    let second = first + 1 + row[first + 1..].iter().position(|byte| *byte == 0)?;
+    Some((row.slice(..first), row.slice(first + 1..second), row.slice(second + 1..)))
+}
+
+/// When something that was deleted softly goes, the name it is of, and which it is.
+pub fn read_due(key: &Key) -> Option<(Timestamp, Bytes, Which)> {
+    let row = key.row();
+    let number =
+        |from: usize| row.get(from..from + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight")));
+    let end = row.len().checked_sub(9).filter(|end| *end >= 9 && row[*end] == 0)?;
+    let time = Timestamp::from_ticks(number(end + 1)?);
+    let which = match row[8] {
+        b'b' => Which::Current,
+        b's' => Which::Snapshot(time),
+        b'n' => Which::Version(time),
+        _ => return None,
+    };
+    Some((Timestamp::from_ticks(number(0)?), row.slice(9..end), which))
+}
+
+/// Everything of a space that is due before `until`.
+pub fn due_before(space: Space, until: Timestamp) -> Key {
+    Key::new(space, DUE, &[&until.ticks().to_be_bytes()])
+}
+
+/// A container that was deleted softly, by when.
+pub fn deleted_container(at: &ContainerAt, deleted: Timestamp) -> Key {
+    Key::new(ROOT, DELETED_CONTAINERS, &[&container_row(at), NUL, &deleted.ticks().to_be_bytes()])
+}
+
+/// The prefix of all containers of an account that were deleted softly and whose names begin with `prefix`.
+pub fn deleted_containers(account: &AccountName, prefix: &[u8]) -> Key {
+    Key::new(ROOT, DELETED_CONTAINERS, &[account.as_str().as_bytes(), NUL, prefix])
+}
+
+/// The account and the container of a row of [`DELETED_CONTAINERS`], as they stand in [`container_row`], and the time.
+pub fn read_deleted_container(key: &Key) -> Option<(Bytes, Timestamp)> {
+    let row = key.row();
+    let end = row.len().checked_sub(9).filter(|end| row[*end] == 0)?;
+    let ticks = row[end + 1..].try_into().ok().map(u64::from_be_bytes)?;
+    Some((row.slice(..end), Timestamp::from_ticks(ticks)))
+}
+
+/// That a container has, or lately had, blobs with a tag of this name.
+pub fn tag_name(account: &str, tag: &str, container: &str) -> Key {
+    Key::new(ROOT, TAG_NAMES, &[account.as_bytes(), NUL, tag.as_bytes(), NUL, container.as_bytes()])
+}
+
+/// The account, the tag and the container of a row of [`TAG_NAMES`].
+pub fn read_tag_name(key: &Key) -> Option<(String, String, String)> {
+    let row = key.row();
+    let mut parts = std::str::from_utf8(&row).ok()?.split('\0').map(str::to_owned);
+    Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
 /// The keys of one blob's partition.
@@ -244,6 +323,40 @@ impl BlobKeys {
 
     pub fn claim(&self, piece: &Piece) -> Key {
         Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
+    }
+
+    /// There is no blob of this name, and there are versions of it.
+    pub fn versions_only(&self) -> Key {
+        Key::new(self.space, VERSIONS_ONLY, &[&self.name])
+    }
+
+    /// A blob, snapshot or version that was deleted softly.
+    pub fn deleted(&self, which: Which) -> Key {
+        match which {
+            Which::Current => Key::new(self.space, DELETED_BASES, &[&self.name]),
+            Which::Snapshot(time) => self.numbered(DELETED_SNAPSHOTS, time.ticks()),
+            Which::Version(id) => self.numbered(DELETED_VERSIONS, id.ticks()),
+        }
+    }
+
+    /// All snapshots, or all versions, that were deleted softly.
+    pub fn all_deleted(&self, column: Column) -> Key {
+        Key::new(self.space, column, &[&self.name, NUL])
+    }
+
+    /// The note of when something that was deleted softly goes.
+    pub fn due(&self, until: Timestamp, which: Which) -> Key {
+        let (letter, ticks) = match which {
+            Which::Current => (b'b', 0),
+            Which::Snapshot(time) => (b's', time.ticks()),
+            Which::Version(id) => (b'n', id.ticks()),
+        };
+        let (until, ticks) = (until.ticks().to_be_bytes(), ticks.to_be_bytes());
+        Key::new(self.space, DUE, &[&until, &[letter], &self.name, NUL, &ticks])
+    }
+
+    pub fn tagged(&self, tag: &str, value: &str) -> Key {
+        Key::new(self.space, TAGGED, &[tag.as_bytes(), NUL, value.as_bytes(), NUL, &self.name])
     }
 
     /// All windows of a sparse content, whatever their epoch.
@@ -386,6 +499,17 @@ mod tests {
         {
             assert_eq!(name_of(&key), keys.name);
         }
+        let time = Timestamp::from_ticks(0x0100_0000_0000_0001);
+        for which in [Which::Current, Which::Snapshot(time), Which::Version(time)] {
+            let key = keys.due(time, which);
+            assert_eq!((read_due(&key), owner(&key)), (Some((time, keys.name.clone(), which)), keys.name.clone()));
+            assert_eq!(owner(&keys.deleted(which)), keys.name);
+        }
+        let key = keys.tagged("tag", "");
+        assert_eq!(read_tagged(&key), Some((Bytes::from("tag"), Bytes::new(), keys.name.clone())));
+        assert_eq!(owner(&key), keys.name);
+        let key = tag_name("account", "tag", "box");
+        assert_eq!(read_tag_name(&key), Some(("account".into(), "tag".into(), "box".into())));
         assert_eq!(BlobKeys::read_window(&keys.window(3, 4, 5)), Some((4, 5)));
         assert!(keys.window(3, 4, 6) < keys.window(3, 4, 5) && keys.window(3, 4, 0) < keys.window(3, 5, u64::MAX));
     }

@@ -22,6 +22,7 @@ mod service;
 mod sparse;
 mod sweep;
 mod table;
+mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
@@ -31,6 +32,7 @@ pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Inclu
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
+pub use tags::{FindBlobs, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -89,6 +91,7 @@ pub struct Store {
     readers: Arc<readers::Readers>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
+    tag_names: Arc<tags::Announced>,
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
 }
@@ -105,6 +108,7 @@ impl Store {
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
             rehydration: Rehydration::DEFAULT,
+            tag_names: Arc::default(),
         }
     }
 

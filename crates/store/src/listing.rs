@@ -2,7 +2,7 @@
 //!
 //! A marker is the position of the first thing that is not on the page: opaque to the client, and safe whatever comes back.
 
-use lazuli_model::blob::Blob;
+use lazuli_model::blob::{Blob, Deleted};
 use lazuli_model::container::Container;
 use lazuli_model::{BlobName, ContainerName, Refusal, Timestamp};
 
@@ -15,12 +15,16 @@ pub struct ListContainers {
     pub most: u32,
     /// System containers (`$logs`, `$web`…) too.
     pub system: bool,
+    /// Those that were deleted softly too.
+    pub deleted: bool,
 }
 
 #[derive(Clone, Debug)]
 pub struct ContainerItem {
     pub name: ContainerName,
     pub container: Container,
+    /// It was deleted softly, and can be restored.
+    pub deleted: Option<Deleted>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +38,13 @@ pub struct ContainerPage {
 pub struct Include {
     pub snapshots: bool,
     pub uncommitted: bool,
+    pub versions: bool,
+    /// What was deleted softly: blobs and, if they are included, snapshots and versions.
+    pub deleted: bool,
+    /// Nothing that was not deleted softly.
+    pub deleted_only: bool,
+    /// Blobs of which only versions are left.
+    pub versions_only: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -57,6 +68,8 @@ pub struct BlobItem {
     pub snapshot: Option<Timestamp>,
     /// Nothing is committed under this name yet: only blocks. The blob then is an empty shell.
     pub uncommitted: bool,
+    /// No blob is there any more, only versions; this is the newest.
+    pub versions_only: bool,
     pub blob: Blob,
 }
 

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
-use lazuli_model::blob::{Blob, ContainerScope, Encryption};
+use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::table::{Entity as TableEntity, Table};
-use lazuli_model::{BlockId, Timestamp};
+use lazuli_model::{BlockId, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,10 @@ first_version!(
     Queue,
     Head,
     Stored,
+    Tags,
+    Due,
+    DeletedContainer,
+    TagName,
     Table,
     TableEntity
 );
@@ -344,6 +348,35 @@ impl Kept {
             Kept::AllBut(dropped) => dropped.binary_search(&start).is_err(),
         }
     }
+}
+
+/// Something that was deleted softly goes at a time, which is in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due;
+
+/// A container that was deleted softly, with its space as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedContainer {
+    pub container: Container,
+    pub deleted: Deleted,
+    /// It has come back. The row stays a while, so that whoever goes over all spaces meets this one somewhere.
+    pub restored: Option<Timestamp>,
+}
+
+impl DeletedContainer {
+    /// Whether it can still be brought back.
+    pub fn is_there(&self, now: Timestamp) -> bool {
+        self.restored.is_none() && !self.deleted.is_over(now)
+    }
+}
+
+/// Some blob of a container has, or had, a tag of the name in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagName {
+    /// The container's id.
+    pub space: u128,
+    /// Since when the sweeper believes that none has it any more.
+    pub fading: Option<Timestamp>,
 }
 
 /// A deleted container's space.

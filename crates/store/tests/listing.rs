@@ -114,7 +114,7 @@ async fn pages_add_up_to_what_a_naive_listing_shows() {
                 start_from: text(&mut random),
                 end_before: text(&mut random),
                 most: *random.pick(&[1, 2, 3, 7, 5000]),
-                include: Include { snapshots: random.chance(50), uncommitted: random.chance(50) },
+                include: Include { snapshots: random.chance(50), uncommitted: random.chance(50), ..Include::default() },
                 marker: None,
             };
             assert_eq!(pages(&world, &list).await, naive(&all, &list), "seed {seed}: {list:?}");
@@ -178,7 +178,7 @@ async fn containers_are_listed_by_account_prefix_and_page() {
             let mut names: Vec<String> = Vec::new();
             let mut marker = None;
             loop {
-                let list = ListContainers { prefix: prefix.into(), marker, most, system };
+                let list = ListContainers { prefix: prefix.into(), marker, most, system, deleted: false };
                 let page = world.store.list_containers(&account, list).await.unwrap();
                 names.extend(page.items.iter().map(|item| item.name.to_string()));
                 marker = page.next;

@@ -228,6 +228,7 @@ impl Run {
             (_, _) => None,
         };
         let delete = DeleteBlob {
+            permanent: false,
             which: Which::snapshot(snapshot),
             snapshots,
             tier: Default::default(),
@@ -287,7 +288,8 @@ impl Run {
             }
             _ => {
                 let tags = Tags::new(vec![("t".into(), "v".into())]).unwrap();
-                let set = SetBlobTags { tags: tags.clone(), conditions: Conditions::default(), lease };
+                let set =
+                    SetBlobTags { which: Which::Current, tags: tags.clone(), conditions: Conditions::default(), lease };
                 let want = set.decide(self.base(name), now);
                 let done = same("set tags", self.world.store.set_blob_tags(&at, set).await, want.map(drop));
                 done.map(|()| Blob { tags, ..self.base(name).unwrap().clone() })
@@ -338,7 +340,7 @@ impl Run {
         for (name, kept) in &self.reference.bases {
             assert!(self.world.get(name, None).await.unwrap() == kept.bytes(), "{name}");
         }
-        let include = Include { snapshots: true, uncommitted: true };
+        let include = Include { snapshots: true, uncommitted: true, ..Include::default() };
         let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
         let page = self.world.store.list_blobs(&container("box"), list).await.unwrap();
         let listed: Vec<_> = page
@@ -368,7 +370,11 @@ impl Run {
             let _ = self.world.put(name, b"").await.unwrap(); // and uncommitted blocks with it
             self.world.delete(name, Some(DeleteSnapshots::Include)).await.unwrap();
         }
-        self.world.sweep().await;
+        // The names of tags are forgotten in the end.
+        for _ in 0..3 {
+            self.world.sweep().await;
+            self.world.advance_seconds(24 * 60 * 60 + 1);
+        }
         assert_eq!((self.world.rows().as_str(), self.world.content.size()), (before, 0));
     }
 }

@@ -264,8 +264,14 @@ pub fn read_blob(snapshot: Option<Timestamp>, guard: &Guard) -> ReadBlob {
 }
 
 pub fn delete_blob(snapshots: Option<DeleteSnapshots>, guard: &Guard) -> DeleteBlob {
-    let tier = TierConditions::default();
-    DeleteBlob { which: Which::Current, snapshots, tier, conditions: guard.conditions.clone(), lease: guard.lease }
+    DeleteBlob {
+        which: Which::Current,
+        permanent: false,
+        snapshots,
+        tier: TierConditions::default(),
+        conditions: guard.conditions.clone(),
+        lease: guard.lease,
+    }
 }
 
 pub fn snapshot_blob(guard: &Guard) -> SnapshotBlob {

@@ -83,7 +83,7 @@ async fn call(store: &Store, at: &BlobAt, op: &Op) -> Option<Answer> {
             read(store, at, history::read_blob(Some(*time), &unguarded)).await
         }
         Op::Delete { snapshots, guard } => {
-            store.delete_blob(at, history::delete_blob(*snapshots, guard)).await.map(|()| Answer::Deleted)
+            store.delete_blob(at, history::delete_blob(*snapshots, guard)).await.map(|_| Answer::Deleted)
         }
         Op::Snapshot { guard } => {
             store.snapshot_blob(at, history::snapshot_blob(guard)).await.map(|(time, _)| Answer::Snapshot(time))

@@ -70,7 +70,10 @@ fn heads(ask: &Ask, body: &Bytes, boundary: &str) -> Result<Vec<(Option<String>,
         let head = ask.edge.inner_head(&ask.head, method, uri, headers)?;
         permit_target(&ask.head, &head)?;
         let operation = match asked(&head) {
-            Ok(spec) if matches!(spec.name, "DeleteBlob" | "SetBlobTier") => spec.name,
+            Ok(spec) if matches!(spec.name, "DeleteBlob" | "DeleteBlobVersion" | "DeleteBlobPermanently") => {
+                "DeleteBlob"
+            }
+            Ok(spec) if spec.name == "SetBlobTier" => spec.name,
             Ok(_) | Err(_) => return Err(invalid("A batch takes Delete Blob and Set Blob Tier only.")),
         };
         if *first.get_or_insert(operation) != operation {

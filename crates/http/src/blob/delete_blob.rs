@@ -1,4 +1,4 @@
-//! Delete Blob: the blob, one snapshot, or all snapshots, by what is asked.
+//! Delete Blob: the blob, one snapshot, one version, or all snapshots, by what is asked.
 
 use http::StatusCode;
 use lazuli_model::blob::{DeleteBlob, DeleteSnapshots, TierConditions};
@@ -8,13 +8,14 @@ use lazuli_store::Failure;
 use crate::answer::{Answer, name};
 use crate::blob::headers;
 use crate::head::Head;
-use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteBlob",
     methods: &["DELETE"],
     on: On::Blob,
+    when: &[When::NoQuery("versionid"), When::NoQuery("deletetype")],
     needs: "d",
     also: &[("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "d" }),
@@ -22,11 +23,28 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
+/// A version has a permission of its own ("Create a service SAS").
+pub const VERSION: Spec = Spec {
+    name: "DeleteBlobVersion",
+    when: &[When::Query("versionid"), When::NoQuery("deletetype")],
+    needs: "x",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "x" }),
+    ..SPEC
+};
+
+/// So has deleting for good what was deleted softly.
+pub const PERMANENT: Spec = Spec {
+    name: "DeleteBlobPermanently",
+    when: &[When::Query("deletetype")],
+    needs: "y",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "y" }),
+    ..SPEC
+};
+
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let delete = parse(&ask.head)?;
-    ask.store.delete_blob(&ask.head.blob_at()?, delete).await?;
-    // There is no soft delete: what is deleted is gone.
-    Ok(Answer::new(StatusCode::ACCEPTED).constant(&name::DELETE_TYPE_PERMANENT, "true"))
+    let gone = ask.store.delete_blob(&ask.head.blob_at()?, delete).await?;
+    Ok(Answer::new(StatusCode::ACCEPTED).constant(&name::DELETE_TYPE_PERMANENT, if gone { "true" } else { "false" }))
 }
 
 fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
@@ -36,9 +54,11 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
         _ => None,
     })?;
     let which = headers::which(head)?;
-    if let (Some(_), Some(value)) = (snapshots, head.query.get("snapshot")) {
-        let reason = "x-ms-delete-snapshots does not go with a snapshot.".into();
-        return Err(Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value: value.to_owned(), reason });
+    for name in ["snapshot", "versionid"] {
+        if let (Some(_), Some(value)) = (snapshots, head.query.get(name)) {
+            let reason = "x-ms-delete-snapshots does not go with a snapshot or a version.".into();
+            return Err(Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason });
+        }
     }
     // Since 2026-04-06.
     let tier = TierConditions {
@@ -46,5 +66,6 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
         if_unmodified_since: head.opt("x-ms-access-tier-if-unmodified-since", Timestamp::parse_http)?,
     };
     let (conditions, lease) = (headers::conditions(head, &SPEC)?, headers::lease_id(head)?);
-    Ok(DeleteBlob { which, snapshots, tier, conditions, lease })
+    let permanent = head.query_opt("deletetype", |text| text.eq_ignore_ascii_case("permanent").then_some(()))?;
+    Ok(DeleteBlob { which, permanent: permanent.is_some(), snapshots, tier, conditions, lease })
 }

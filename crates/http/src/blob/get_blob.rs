@@ -43,7 +43,7 @@ struct Get {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
     let which = get.read.which;
-    let snapshot = !which.is_current();
+    let snapshot = headers::is_snapshot(which);
     let at = ask.head.blob_at()?;
     let (from, to) = get.range.map_or((0, None), |range| (range.from, range.to));
     let to = to.map_or(u64::MAX, |to| to.saturating_add(1));

@@ -26,7 +26,7 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = parse(&ask.head, &SPEC)?;
-    let snapshot = !read.which.is_current();
+    let snapshot = headers::is_snapshot(read.which);
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
     encryption::permit_read(ask, &blob)?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)

@@ -154,6 +154,13 @@ pub fn which(head: &Head) -> Result<Which, Refusal> {
     }
 }
 
+pub fn is_snapshot(which: Which) -> bool {
+    match which {
+        Which::Snapshot(_) => true,
+        Which::Current | Which::Version(_) => false,
+    }
+}
+
 /// The `x-ms-blob-*` headers. What is not sent is not kept.
 pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
     let text = |name: &str| head.text(name).map(str::to_owned);
@@ -182,12 +189,24 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .constant(&name::SERVER_ENCRYPTED, "true")
         .date(&name::CREATION_TIME, blob.created);
     let answer = kind_of(answer, blob);
-    let answer = if snapshot { answer } else { lease(answer, blob.lease, now) };
+    let answer = if snapshot || blob.previous { answer } else { lease(answer, blob.lease, now) };
+    let answer = version_of(answer, blob, !snapshot && !blob.previous);
     let answer = protection::describe(answer, blob);
     let answer = encryption::describe(answer, &blob.encryption);
     let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
     metadata_of(answer, &blob.metadata)
+}
+
+/// The id of the version that a write made, or a read met, where versions are kept.
+pub fn version_of(answer: Answer, blob: &Blob, current: bool) -> Answer {
+    let answer = answer.optional(&name::VERSION_ID, blob.version.map(Timestamp::to_iso));
+    if current && blob.version.is_some() { answer.constant(&name::IS_CURRENT_VERSION, "true") } else { answer }
+}
+
+/// What a write answers of the blob that it made.
+pub fn written(answer: Answer, blob: &Blob) -> Answer {
+    version_of(answer.etag(blob.etag, blob.modified), blob, false)
 }
 
 /// What only one kind of blob says.

@@ -2,7 +2,6 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::container::ReadContainer;
 use lazuli_store::{BlobPage, Failure, Include, ListBlobs};
 
 use crate::answer::Answer;
@@ -24,7 +23,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// What has no meaning without versions and soft delete adds nothing to a page.
 const INCLUDE: &[&str] = &[
     "snapshots",
     "metadata",
@@ -44,18 +42,14 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     headers::conditions(head, &SPEC)?;
     let list = parse(head)?;
     let at = head.container_at()?;
-    let page = if page::words(head, "showonly", &["deleted", "files", "directories"])?.contains(&"deleted") {
-        ask.store.container(&at, ReadContainer::default()).await?;
-        BlobPage { entries: Vec::new(), next: None }
-    } else {
-        ask.store.list_blobs(&at, list).await?
-    };
+    let page = ask.store.list_blobs(&at, list).await?;
     Ok(Answer::new(StatusCode::OK).xml(document(ask, at.container.as_str(), &page)?))
 }
 
 fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
     let text = |name: &str| head.query.get(name).map(str::to_owned);
     let include = page::words(head, "include", INCLUDE)?;
+    let only = page::words(head, "showonly", &["deleted", "files", "directories"])?;
     let list = ListBlobs {
         prefix: text("prefix").unwrap_or_default(),
         delimiter: text("delimiter"),
@@ -66,6 +60,10 @@ fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
         include: Include {
             snapshots: page::has(&include, "snapshots"),
             uncommitted: page::has(&include, "uncommittedblobs"),
+            versions: page::has(&include, "versions"),
+            deleted: page::has(&include, "deleted"),
+            deleted_only: page::has(&only, "deleted"),
+            versions_only: page::has(&include, "deletedwithversions"),
         },
     };
     // List Blobs reference: snapshots and a delimiter do not go together.
@@ -91,6 +89,7 @@ fn document(ask: &Ask, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refu
         now: head.now,
         metadata: page::has(&include, "metadata"),
         tags: page::has(&include, "tags"),
+        versions: page::has(&include, "versions") || page::has(&include, "deletedwithversions"),
         immutability_policy: page::has(&include, "immutabilitypolicy"),
         legal_hold: page::has(&include, "legalhold"),
         settings: &ask.settings,

@@ -20,7 +20,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// `deleted` adds nothing: a deleted container is gone.
 const INCLUDE: &[&str] = &["metadata", "deleted", "system"];
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
@@ -36,6 +35,7 @@ fn parse(head: &Head) -> Result<(ListContainers, bool), Refusal> {
         marker: head.query.get("marker").map(str::to_owned),
         most: page::most(head)?,
         system: page::has(&include, "system"),
+        deleted: page::has(&include, "deleted"),
     };
     Ok((list, page::has(&include, "metadata")))
 }

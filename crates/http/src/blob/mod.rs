@@ -6,6 +6,7 @@ pub mod create_container;
 pub mod delete_blob;
 pub mod delete_container;
 pub mod delete_immutability_policy;
+pub mod find_blobs;
 pub mod get_account_info;
 pub mod get_blob;
 pub mod get_blob_metadata;
@@ -29,6 +30,7 @@ pub mod put_block;
 pub mod put_block_list;
 pub mod put_page;
 pub mod put_page_blob;
+pub mod restore_container;
 pub mod seal_append_blob;
 pub mod set_blob_expiry;
 pub mod set_blob_metadata;
@@ -42,6 +44,7 @@ pub mod set_legal_hold;
 pub mod set_page_properties;
 pub mod set_service_properties;
 pub mod snapshot_blob;
+pub mod undelete_blob;
 
 mod content;
 pub(crate) mod encryption;
@@ -62,6 +65,9 @@ pub static SERVED: &[Operation] = served_table![
     put_block_list::SPEC,
     list_blobs::SPEC,
     delete_blob::SPEC,
+    delete_blob::VERSION,
+    delete_blob::PERMANENT,
+    undelete_blob::SPEC,
     get_block_list::SPEC,
     get_blob_metadata::SPEC,
     get_blob_tags::SPEC,
@@ -90,6 +96,9 @@ pub static SERVED: &[Operation] = served_table![
     lease_blob::BREAK,
     create_container::SPEC,
     delete_container::SPEC,
+    restore_container::SPEC,
+    find_blobs::IN_CONTAINER,
+    find_blobs::IN_ACCOUNT,
     get_container_properties::SPEC,
     get_container_metadata::SPEC,
     set_container_metadata::SPEC,
@@ -127,11 +136,7 @@ pub static NOT_YET: &[Spec] = &[
     Spec { name: "CopyBlob", when: &[Header("x-ms-copy-source"), NoHeader("x-ms-blob-type"), HeaderIsNot("x-ms-requires-sync", "true")], ..BLOB },
     Spec { name: "AbortCopyBlob", comp: Some("copy"), ..BLOB },
     Spec { name: "PutBlockFromURL", comp: Some("block"), when: &[Header("x-ms-copy-source")], ..BLOB },
-    Spec { name: "UndeleteBlob", comp: Some("undelete"), ..BLOB },
     Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
-    Spec { name: "FindBlobsByTagsInContainer", methods: &["GET"], comp: Some("blobs"), ..CONTAINER },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
-    Spec { name: "RestoreContainer", comp: Some("undelete"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
-    Spec { name: "FindBlobsByTags", methods: &["GET"], comp: Some("blobs"), ..Spec::PLAIN },
 ];

@@ -4,7 +4,7 @@ use http::StatusCode;
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, put_blob, put_page_blob};
+use crate::blob::{encryption, headers, put_blob, put_page_blob};
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
 
@@ -20,7 +20,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let put = put_blob::parse(ask, encryption::settle(ask).await?)?;
     put_page_blob::without_body(&ask.head)?;
     let blob = ask.store.create_append_blob(&at, put).await?;
-    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::CREATED), &blob);
     let answer = encryption::describe(answer, &blob.encryption);
     Ok(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"))
 }

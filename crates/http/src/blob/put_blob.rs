@@ -77,7 +77,7 @@ fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
 }
 
 fn answer(head: &Head, blob: &Blob, digests: &Digests) -> Answer {
-    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::CREATED), blob);
     let answer = encryption::describe(answer, &blob.encryption);
     digests.answer(answer, head, true).constant(&name::REQUEST_SERVER_ENCRYPTED, "true")
 }

@@ -33,9 +33,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let digests = content::document_digests(&ask.head, &document)?;
     let put = parse(ask, encryption::settle(ask).await?, &document)?;
     let blob = ask.store.put_block_list(&at, put).await?;
-    let answer = Answer::new(StatusCode::CREATED)
-        .etag(blob.etag, blob.modified)
-        .constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    let answer =
+        headers::written(Answer::new(StatusCode::CREATED), &blob).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
     let answer = encryption::describe(answer, &blob.encryption);
     Ok(digests.answer(answer, &ask.head, false))
 }

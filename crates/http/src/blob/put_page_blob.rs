@@ -6,7 +6,7 @@ use lazuli_model::blob::{PAGE, PAGE_BLOB_MAX, SEQUENCE_MAX};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, put_blob};
+use crate::blob::{encryption, headers, put_blob};
 use crate::head::Head;
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
@@ -25,7 +25,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let sequence = ask.head.opt("x-ms-blob-sequence-number", read_sequence)?.unwrap_or(0);
     without_body(&ask.head)?;
     let blob = ask.store.create_page_blob(&at, put, length, sequence).await?;
-    let answer = Answer::new(StatusCode::CREATED).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::CREATED), &blob);
     let answer = encryption::describe(answer, &blob.encryption);
     Ok(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"))
 }

@@ -26,7 +26,7 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let set = parse(&ask.head, encryption::settle(ask).await?)?;
     let blob = ask.store.set_blob_metadata(&ask.head.blob_at()?, set).await?;
-    let answer = Answer::new(StatusCode::OK).etag(blob.etag, blob.modified);
+    let answer = headers::written(Answer::new(StatusCode::OK), &blob);
     let answer = encryption::describe(answer, &blob.encryption);
     Ok(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"))
 }

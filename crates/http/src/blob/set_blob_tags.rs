@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::SetBlobTags;
+use lazuli_model::blob::{SetBlobTags, Which};
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -38,7 +38,13 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 }
 
 fn parse(head: &Head, document: &[u8]) -> Result<SetBlobTags, Refusal> {
+    let which = headers::which(head)?;
+    if let Which::Snapshot(time) = which {
+        let reason = "The tags of a snapshot cannot be set.".into();
+        return Err(Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value: time.to_iso(), reason });
+    }
     Ok(SetBlobTags {
+        which,
         tags: xml::read_tags(document)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

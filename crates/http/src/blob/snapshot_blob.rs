@@ -26,9 +26,8 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let snapshot = parse(&ask.head, encryption::settle(ask).await?)?;
     let (taken, blob) = ask.store.snapshot_blob(&ask.head.blob_at()?, snapshot).await?;
-    Ok(Answer::new(StatusCode::CREATED)
+    Ok(headers::written(Answer::new(StatusCode::CREATED), &blob)
         .text(&name::SNAPSHOT, taken.to_iso())
-        .etag(blob.etag, blob.modified)
         // As observed: `true` only with metadata or a key of the client's own.
         .constant(&name::REQUEST_SERVER_ENCRYPTED, "false"))
 }

@@ -1,8 +1,8 @@
 //! Changes to a blob that is there: its properties, metadata, tags, lease, snapshots, and its end.
 
 use crate::blob::{
-    Blob, DeleteBlob, DeleteSnapshots, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags, SnapshotBlob, Which,
-    existing,
+    Blob, DeleteBlob, DeleteSnapshots, Keeping, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags,
+    SnapshotBlob, Which, existing,
 };
 use crate::lease::{self, On, Outcome};
 use crate::{ETag, Lease, Refusal, Timestamp};
@@ -71,11 +71,31 @@ impl DeleteBlob {
         blob.permit_mutable(now)?;
         match (self.which, self.snapshots) {
             (Which::Snapshot(_), _) => Ok(Deletion::Snapshot),
+            (Which::Version(_), _) if !blob.previous => Err(Refusal::OperationNotAllowedOnRootBlob),
             (Which::Version(_), _) => Ok(Deletion::Version),
             (Which::Current, Some(DeleteSnapshots::Include)) => Ok(Deletion::BaseAndSnapshots),
             (Which::Current, Some(DeleteSnapshots::Only)) => Ok(Deletion::SnapshotsOnly),
             (Which::Current, None) if has_snapshots => Err(Refusal::SnapshotsPresent),
             (Which::Current, None) => Ok(Deletion::Base),
+        }
+    }
+}
+
+impl DeleteBlob {
+    /// For good: `deleted` is what was deleted softly of what was named, and `live` what was not.
+    pub fn decide_permanent(
+        &self,
+        keeping: &Keeping,
+        live: Option<&Blob>,
+        deleted: Option<&Blob>,
+    ) -> Result<(), Refusal> {
+        match (self.which, live, deleted) {
+            (Which::Version(_), Some(blob), _) if !blob.previous => Err(Refusal::OperationNotAllowedOnRootBlob),
+            (Which::Current, _, _) | (_, Some(_), _) => keeping.permit_purge(false),
+            (Which::Snapshot(_) | Which::Version(_), None, deleted) => {
+                existing(deleted, &self.conditions)?;
+                keeping.permit_purge(true)
+            }
         }
     }
 }
@@ -89,8 +109,14 @@ impl SnapshotBlob {
         blob.encryption.permit_write(&self.encryption)?;
         blob.permit_unarchived()?;
         // What protects the blob does not protect its snapshot, and its life does not end with the blob's.
-        let copy =
-            Blob { lease: Lease::Available, immutability: None, legal_hold: None, expires: None, ..blob.clone() };
+        let copy = Blob {
+            lease: Lease::Available,
+            version: None,
+            immutability: None,
+            legal_hold: None,
+            expires: None,
+            ..blob.clone()
+        };
         Ok(match &self.metadata {
             None => copy,
             Some(metadata) => Blob { etag: ETag::of(now), modified: now, metadata: metadata.clone(), ..copy },

@@ -10,6 +10,7 @@ mod change;
 mod copy;
 mod encryption;
 mod expiry;
+mod history;
 mod immutability;
 mod pages;
 mod read;
@@ -24,6 +25,7 @@ pub use change::Deletion;
 pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
 pub use expiry::{Expiry, SetBlobExpiry};
+pub use history::{Fate, Keeping};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
 pub use pages::{
     GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,

@@ -20,6 +20,8 @@ pub struct Blob {
     pub lease: Lease,
     /// The id of this version, where versions are kept.
     pub version: Option<Timestamp>,
+    /// A version that another has taken the place of.
+    pub previous: bool,
     /// Deleted softly: it can still be brought back.
     pub deleted: Option<Deleted>,
     /// On its way back from the archive.
@@ -51,6 +53,7 @@ impl Blob {
             tier_changed: None,
             lease: Lease::Available,
             version: None,
+            previous: false,
             deleted: None,
             rehydrating: None,
             copy: None,

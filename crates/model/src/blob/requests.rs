@@ -91,6 +91,8 @@ pub enum DeleteSnapshots {
 #[derive(Clone, Debug)]
 pub struct DeleteBlob {
     pub which: Which,
+    /// For good, of what was deleted softly before (`deletetype=permanent`).
+    pub permanent: bool,
     pub snapshots: Option<DeleteSnapshots>,
     pub tier: TierConditions,
     pub conditions: Conditions,
@@ -122,6 +124,7 @@ pub struct GetBlobTags {
 
 #[derive(Clone, Debug)]
 pub struct SetBlobTags {
+    pub which: Which,
     pub tags: Tags,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,

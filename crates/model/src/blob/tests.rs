@@ -281,11 +281,12 @@ fn set_properties(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobProp
 }
 
 fn set_tags(conditions: Conditions, lease: Option<LeaseId>) -> SetBlobTags {
-    SetBlobTags { tags: tags("new=2"), conditions, lease }
+    SetBlobTags { which: Which::Current, tags: tags("new=2"), conditions, lease }
 }
 
 fn delete(conditions: Conditions, lease: Option<LeaseId>) -> DeleteBlob {
-    DeleteBlob { which: Which::Current, snapshots: None, tier: TierConditions::default(), conditions, lease }
+    let tier = TierConditions::default();
+    DeleteBlob { which: Which::Current, permanent: false, snapshots: None, tier, conditions, lease }
 }
 
 /// All the changes that need the lease refuse alike.

@@ -30,7 +30,7 @@ enum Node {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+pub(super) enum Operator {
     Equal,
     Unequal,
     Greater,
@@ -41,8 +41,8 @@ enum Operator {
 
 impl TagCondition {
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let mut parser = Parser { rest: text, logical: 0 };
-        let root = parser.any(0).filter(|_| parser.rest.trim_start().is_empty());
+        let mut parser = Parser::new(text);
+        let root = parser.any(0).filter(|_| parser.is_done());
         root.map(|root| Self { root })
             .ok_or_else(|| Refusal::InvalidHeaderValue { header: "x-ms-if-tags".into(), value: text.to_owned() })
     }
@@ -87,12 +87,25 @@ impl Operator {
     }
 }
 
-struct Parser<'a> {
+/// Reads an expression from its beginning on.
+pub(super) struct Parser<'a> {
     rest: &'a str,
     logical: usize,
 }
 
 impl<'a> Parser<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { rest: text, logical: 0 }
+    }
+
+    pub fn rest(&self) -> &'a str {
+        self.rest
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.rest.trim_start().is_empty()
+    }
+
     fn any(&mut self, depth: usize) -> Option<Node> {
         let mut nodes = vec![self.all(depth)?];
         while self.join("OR")? {
@@ -114,14 +127,24 @@ impl<'a> Parser<'a> {
             let inner = if depth < DEPTH_MAX { self.any(depth + 1)? } else { return None };
             return self.take(")").then_some(inner);
         }
-        let name = if self.take("\"") { self.until('"')? } else { self.word()? };
-        let (_, operator) = *Operator::SIGNS.iter().find(|(sign, _)| self.take(sign))?;
-        let value = if self.take("'") { self.until('\'')? } else { return None };
+        let (name, operator, value) = (self.name()?, self.operator()?, self.value()?);
         Some(Node::Compare { name: name.to_owned(), operator, value: value.to_owned() })
     }
 
+    pub fn name(&mut self) -> Option<&'a str> {
+        if self.take("\"") { self.until('"') } else { self.word() }
+    }
+
+    pub fn operator(&mut self) -> Option<Operator> {
+        Operator::SIGNS.iter().find(|(sign, _)| self.take(sign)).map(|(_, operator)| *operator)
+    }
+
+    pub fn value(&mut self) -> Option<&'a str> {
+        if self.take("'") { self.until('\'') } else { None }
+    }
+
     /// Whether `word` comes next; `None` when it is one too many.
-    fn join(&mut self, word: &str) -> Option<bool> {
+    pub fn join(&mut self, word: &str) -> Option<bool> {
         let rest = self.rest.trim_start();
         let ahead = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
         if !rest[..ahead].eq_ignore_ascii_case(word) {
@@ -132,7 +155,7 @@ impl<'a> Parser<'a> {
         (self.logical <= LOGICAL_MAX).then_some(true)
     }
 
-    fn take(&mut self, sign: &str) -> bool {
+    pub fn take(&mut self, sign: &str) -> bool {
         let after = self.rest.trim_start().strip_prefix(sign);
         self.rest = after.unwrap_or(self.rest);
         after.is_some()

@@ -4,7 +4,7 @@ use lazuli_model::blob::{AppendBlock, Blob, SealBlob};
 
 use super::base;
 use super::put_page::seen;
-use super::replace::change;
+use super::replace::touch;
 use crate::claims::Trash;
 use crate::sparse::{Editor, Fill};
 use crate::transact::now;
@@ -28,7 +28,7 @@ impl Store {
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, offset, &fill)?;
                 editor.finish(&mut trash);
-                change(txn, &keys, &blob);
+                touch(txn, &keys, &blob);
                 Ok((offset, blob, trash.write(txn, &keys)))
             })
             .await?;

@@ -1,7 +1,7 @@
 //! Put Blob, for page blobs and append blobs: a record with room for what is to come, and not one byte.
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, PutBlob};
+use lazuli_model::blob::{Blob, Keeping, PutBlob};
 
 use super::base;
 use super::put_blob::drop_pending;
@@ -20,17 +20,22 @@ impl Store {
         length: u64,
         sequence: u64,
     ) -> Result<Blob, Failure> {
-        self.create_sparse(at, move |txn, old| Ok(put.decide_pages(old, txn.stamp().0, length, sequence, now(txn))?))
-            .await
+        let keeping = self.keeping(at, &put.tags).await?;
+        self.create_sparse(at, keeping, move |txn, old| {
+            Ok(put.decide_pages(old, txn.stamp().0, length, sequence, now(txn))?)
+        })
+        .await
     }
 
     pub async fn create_append_blob(&self, at: &BlobAt, put: PutBlob) -> Result<Blob, Failure> {
-        self.create_sparse(at, move |txn, old| Ok(put.decide_append(old, txn.stamp().0, now(txn))?)).await
+        let keeping = self.keeping(at, &put.tags).await?;
+        self.create_sparse(at, keeping, move |txn, old| Ok(put.decide_append(old, txn.stamp().0, now(txn))?)).await
     }
 
     async fn create_sparse(
         &self,
         at: &BlobAt,
+        keeping: Keeping,
         decide: impl Fn(&Txn<'_>, Option<&Blob>) -> Decided<Blob> + Send + 'static,
     ) -> Result<Blob, Failure> {
         let keys = self.blob_keys(at).await?;
@@ -39,7 +44,7 @@ impl Store {
             .transact(keys.partition(), move |txn| {
                 let old = base(txn, &keys)?;
                 let new = decide(txn, old.as_ref())?;
-                put_in_place(txn, &keys, old.as_ref(), new)
+                put_in_place(txn, &keys, &keeping, old.as_ref(), new)
             })
             .await?;
         self.hint(trash, hinted);
@@ -47,9 +52,15 @@ impl Store {
     }
 }
 
-fn put_in_place(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>, new: Blob) -> Decided<(Blob, bool)> {
+fn put_in_place(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    old: Option<&Blob>,
+    mut new: Blob,
+) -> Decided<(Blob, bool)> {
     let mut trash = Trash::default();
-    replace(txn, keys, old, &new, Kept::Nothing, &mut trash)?;
+    replace(txn, keys, keeping, old, &mut new, Kept::Nothing, &mut trash)?;
     drop_pending(txn, keys, &mut trash)?;
     Ok((new, trash.write(txn, keys)))
 }

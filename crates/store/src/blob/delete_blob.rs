@@ -1,59 +1,127 @@
-//! Delete Blob: the base, a snapshot, or the snapshots. Content is left to the sweeper, however many blocks it has.
+//! Delete Blob: the base, a snapshot, a version, or the snapshots. Content is left to the sweeper, however many blocks it
+//! has; or all is kept, as the account wants it (`model`'s `Keeping`).
 
 use lazuli_engine::Txn;
-use lazuli_model::Refusal;
-use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Which};
+use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Fate, Keeping, Which};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
-use super::get_blob::stored;
+use super::deleted::{deleted, keep_deleted, purge};
+use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
+use super::replace::delete_base;
 use crate::claims::{Trash, release};
 use crate::keys::BlobKeys;
 use crate::records::{Kept, decode};
-use crate::transact::{Decided, now};
+use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    pub async fn delete_blob(&self, at: &BlobAt, delete: DeleteBlob) -> Result<(), Failure> {
-        let keys = self.blob_keys(at).await?;
+    /// True when it is gone for good.
+    pub async fn delete_blob(&self, at: &BlobAt, delete: DeleteBlob) -> Result<bool, Failure> {
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
         let hinted = keys.clone();
-        let trash = self
+        let (gone, trash) = self
             .transact(keys.partition(), move |txn| {
                 let mut trash = Trash::default();
-                apply(txn, &keys, &delete, &mut trash)?;
-                Ok(trash.write(txn, &keys))
+                let gone = match delete.permanent {
+                    true => apply_permanent(txn, &keys, &keeping, &delete, &mut trash)?,
+                    false => apply(txn, &keys, &keeping, &delete, &mut trash)?,
+                };
+                Ok((gone, trash.write(txn, &keys)))
             })
             .await?;
         self.hint(trash, hinted);
-        Ok(())
+        Ok(gone)
     }
 }
 
-fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, delete: &DeleteBlob, trash: &mut Trash) -> Decided<()> {
+fn apply(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    delete: &DeleteBlob,
+    trash: &mut Trash,
+) -> Decided<bool> {
     let blob = match delete.which {
         Which::Current => base(txn, keys)?,
         Which::Snapshot(_) | Which::Version(_) => stored(txn, keys, delete.which)?,
     };
     let has_snapshots = !txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), 1)?.is_empty();
-    let deletion = delete.decide(blob.as_ref(), has_snapshots, now(txn))?;
+    let deletion = match delete.decide(blob.as_ref(), has_snapshots, now(txn)) {
+        Ok(deletion) => deletion,
+        Err(refusal) => return absent(txn, keys, delete.which, refusal),
+    };
     let blob = blob.ok_or(Refusal::BlobNotFound)?;
     match deletion {
-        Deletion::Snapshot | Deletion::Version => {
-            match delete.which {
-                Which::Current => return Err(Refusal::BlobNotFound.into()),
-                Which::Snapshot(time) => txn.delete(keys.snapshot(time)),
-                Which::Version(time) => txn.delete(keys.version(time)),
-            }
-            release(txn, keys, &blob.content, Kept::Nothing, trash)?;
+        Deletion::Snapshot | Deletion::Version => delete_copy(txn, keys, keeping, delete.which, &blob, trash),
+        Deletion::Base => {
+            drop_pending(txn, keys, trash)?;
+            delete_base(txn, keys, keeping, &blob, trash)
         }
-        Deletion::Base => delete_base(txn, keys, &blob, trash)?,
         Deletion::BaseAndSnapshots => {
             permit_snapshots(txn, keys)?;
-            delete_all(txn, keys, &blob, trash)?;
+            delete_snapshots(txn, keys, keeping, trash)?;
+            drop_pending(txn, keys, trash)?;
+            delete_base(txn, keys, keeping, &blob, trash)
         }
         Deletion::SnapshotsOnly => {
             permit_snapshots(txn, keys)?;
-            delete_snapshots(txn, keys, trash)?;
+            delete_snapshots(txn, keys, keeping, trash)
+        }
+    }
+}
+
+/// Of what was deleted softly.
+fn apply_permanent(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    delete: &DeleteBlob,
+    trash: &mut Trash,
+) -> Decided<bool> {
+    let (live, gone) = (stored(txn, keys, delete.which)?, deleted(txn, keys, delete.which)?);
+    delete.decide_permanent(keeping, live.as_ref(), gone.as_ref())?;
+    purge(txn, keys, delete.which, &gone.ok_or(Refusal::BlobNotFound)?, trash)?;
+    Ok(true)
+}
+
+/// A snapshot or a previous version.
+fn delete_copy(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    which: Which,
+    blob: &Blob,
+    trash: &mut Trash,
+) -> Decided<bool> {
+    match which {
+        Which::Current => return Err(Refusal::BlobNotFound.into()),
+        Which::Snapshot(time) => txn.delete(keys.snapshot(time)),
+        Which::Version(id) => {
+            txn.delete(keys.version(id));
+            forget_version(txn, keys, id)?;
+        }
+    }
+    match keeping.deleted_copy(now(txn)) {
+        Fate::Deleted(deleted) => {
+            keep_deleted(txn, keys, which, &blob.as_deleted(deleted), deleted);
+            Ok(false)
+        }
+        Fate::Gone | Fate::Version(_) => {
+            release(txn, keys, &blob.content, Kept::Nothing, trash)?;
+            Ok(true)
+        }
+    }
+}
+
+/// Where only versions are left, the newest of them is what listings show.
+fn forget_version(txn: &mut Txn<'_>, keys: &BlobKeys, id: Timestamp) -> Decided<()> {
+    let shown: Option<Blob> = get(txn, &keys.versions_only())?;
+    if shown.is_some_and(|shown| shown.version == Some(id)) {
+        match txn.scan(&keys.versions(), &keys.versions().after_prefix(), usize::MAX)?.pop() {
+            Some((_, newest)) => txn.put(keys.versions_only(), newest),
+            None => txn.delete(keys.versions_only()),
         }
     }
     Ok(())
@@ -67,23 +135,17 @@ pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()
     Ok(())
 }
 
-/// The blob with its snapshots.
-pub(super) fn delete_all(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob, trash: &mut Trash) -> Decided<()> {
-    delete_snapshots(txn, keys, trash)?;
-    delete_base(txn, keys, blob, trash)
-}
-
-pub(super) fn delete_base(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob, trash: &mut Trash) -> Decided<()> {
-    txn.delete(keys.base());
-    release(txn, keys, &blob.content, Kept::Nothing, trash)?;
-    drop_pending(txn, keys, trash)
-}
-
-fn delete_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+pub(super) fn delete_snapshots(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    trash: &mut Trash,
+) -> Decided<bool> {
+    let mut gone = keeping.deleted_days.is_none();
     for (key, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
         let snapshot: Blob = decode(&bytes)?;
-        release(txn, keys, &snapshot.content, Kept::Nothing, trash)?;
-        txn.delete(key);
+        let time = key.row().last_chunk().map_or(0, |ticks| u64::from_be_bytes(*ticks));
+        gone &= delete_copy(txn, keys, keeping, Which::Snapshot(Timestamp::from_ticks(time)), &snapshot, trash)?;
     }
-    Ok(())
+    Ok(gone)
 }

@@ -4,11 +4,13 @@
 //! A row may be stale: the blob was deleted, replaced, or given another time. Whoever comes for it looks at the blob first.
 
 use lazuli_engine::{Space, Txn};
-use lazuli_model::Timestamp;
-use lazuli_model::blob::{Blob, SetBlobExpiry};
+use lazuli_model::blob::{Blob, Keeping, SetBlobExpiry};
+use lazuli_model::{Refusal, Timestamp};
 
-use super::delete_blob::{delete_all, delete_base, permit_snapshots};
-use super::{base, replace};
+use super::base;
+use super::delete_blob::{delete_snapshots, permit_snapshots};
+use super::put_blob::drop_pending;
+use super::replace::{self, delete_base};
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
 use crate::records::{Dead, Mark, encode};
@@ -26,13 +28,13 @@ impl Store {
             .transact(keys.partition(), move |txn| {
                 let current = base(txn, &keys)?;
                 let blob = set.decide(current.as_ref(), now(txn))?;
-                if let Some(old) = current.and_then(|current| current.expires) {
+                if let Some(old) = current.as_ref().and_then(|current| current.expires) {
                     txn.delete(keys.expiry(old));
                 }
                 if let Some(new) = blob.expires {
                     txn.put(keys.expiry(new), encode(&Mark));
                 }
-                replace::change(txn, &keys, &blob);
+                replace::change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &blob);
                 Ok(blob)
             })
             .await?;
@@ -85,10 +87,12 @@ impl Store {
 pub(super) fn bury(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<()> {
     let mut trash = Trash::default();
     match permit_snapshots(txn, keys) {
-        Ok(()) => delete_all(txn, keys, blob, &mut trash)?,
-        Err(Trouble::Refused(_)) => delete_base(txn, keys, blob, &mut trash)?,
+        Ok(()) => drop(delete_snapshots(txn, keys, &Keeping::NOTHING, &mut trash)?),
+        Err(Trouble::Refused(_)) => {}
         Err(trouble) => return Err(trouble),
     }
+    delete_base(txn, keys, &Keeping::NOTHING, blob, &mut trash)?;
+    drop_pending(txn, keys, &mut trash)?;
     if let Some(expires) = blob.expires {
         txn.delete(keys.expiry(expires));
     }

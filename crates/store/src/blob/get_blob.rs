@@ -4,6 +4,7 @@ use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
 
+use super::deleted::deleted;
 use super::put_page::seen;
 use super::reader::Held;
 use crate::keys::BlobKeys;
@@ -16,8 +17,10 @@ impl Store {
     /// For Get Blob Properties and Metadata.
     pub async fn blob(&self, at: &BlobAt, read: ReadBlob) -> Result<Blob, Failure> {
         self.look(|txn| {
-            let (_, found) = find(txn, at, &read)?;
-            read.decide(found.as_ref(), now(txn))?;
+            let (keys, found) = find(txn, at, &read)?;
+            if let Err(refusal) = read.decide(found.as_ref(), now(txn)) {
+                return absent(txn, &keys, read.which, refusal);
+            }
             Ok(found.ok_or(Refusal::BlobNotFound)?)
         })
         .await
@@ -91,14 +94,27 @@ pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decide
     let found: Option<Blob> = match which {
         Which::Current => get(txn, &keys.base())?,
         Which::Snapshot(time) => get(txn, &keys.snapshot(time))?,
-        Which::Version(time) => get(txn, &keys.version(time))?,
+        Which::Version(id) => match get(txn, &keys.version(id))? {
+            Some(version) => Some(version),
+            None => get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id)),
+        },
     };
     Ok(found.and_then(|blob| blob.at(now(txn))))
 }
 
+/// A refusal, said more exactly if what is not there was deleted softly.
+pub(super) fn absent<T>(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, refusal: Refusal) -> Decided<T> {
+    if refusal == Refusal::BlobNotFound && deleted(txn, keys, which)?.is_some() {
+        return Err(Refusal::BlobSoftDeleted.into());
+    }
+    Err(refusal.into())
+}
+
 fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {
     let (keys, found) = find(txn, at, read)?;
-    read.decide_content(found.as_ref(), now(txn))?;
+    if let Err(refusal) = read.decide_content(found.as_ref(), now(txn)) {
+        return absent(txn, &keys, read.which, refusal);
+    }
     let blob = found.ok_or(Refusal::BlobNotFound)?;
     let chunk = match blob.content.starts[..] {
         [start] => txn.get(&keys.chunk(blob.content.id, start))?,

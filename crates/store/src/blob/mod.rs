@@ -5,6 +5,7 @@ mod block_list;
 mod blocks;
 mod create_sparse;
 mod delete_blob;
+mod deleted;
 mod encryption;
 mod expiry;
 mod get_blob;
@@ -21,19 +22,20 @@ mod reader;
 mod replace;
 mod set_page_properties;
 mod snapshot_blob;
+mod tagged;
 mod tags;
 mod tier;
+mod undelete_blob;
 
 pub use block_list::BlockLists;
 pub use page_ranges::{ListPages, PageRanges};
 pub use reader::Reader;
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, Which};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::blob::{Blob, Keeping, Which};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use crate::keys::BlobKeys;
-use crate::records::encode;
 use crate::transact::{Decided, container_id, get, now};
 use crate::{BlobAt, Failure, Store};
 
@@ -44,7 +46,14 @@ impl Store {
         self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await
     }
 
-    /// A change of the base blob's record alone: what `decide` makes of it is written in its place.
+    /// What has to be known, and made known, before a write that may put `tags` on a blob.
+    pub(crate) async fn keeping(&self, at: &BlobAt, tags: &Tags) -> Result<Keeping, Failure> {
+        self.announce_tags(&at.container_at(), tags).await?;
+        Ok(Keeping::from(&*self.account_settings(&at.account).await?))
+    }
+
+    /// A change of the base blob's record alone, of which no version is kept: what `decide` makes of it is written in
+    /// its place.
     async fn change_blob<T: Send + 'static>(
         &self,
         at: &BlobAt,
@@ -54,7 +63,8 @@ impl Store {
         self.transact(keys.partition(), move |txn| {
             let current = base(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
-            replace::change(txn, &keys, &blob);
+            let current = current.ok_or(Refusal::BlobNotFound)?;
+            replace::change(txn, &keys, &current, &blob);
             Ok((blob, answer))
         })
         .await
@@ -74,15 +84,18 @@ impl Store {
                 Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,
             };
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
-            match which {
-                Which::Current => replace::change(txn, &keys, &blob),
-                Which::Snapshot(time) => txn.put(keys.snapshot(time), encode(&blob)),
-                Which::Version(time) => txn.put(keys.version(time), encode(&blob)),
-            }
-            replace::guard(txn, &keys, &blob);
+            replace::change_at(txn, &keys, which, &current.ok_or(Refusal::BlobNotFound)?, &blob);
             Ok((blob, answer))
         })
         .await
+    }
+}
+
+/// Where a record is stored that was found by `which`: the current version is the blob itself.
+fn stored_at(which: Which, found: &Blob) -> Which {
+    match which {
+        Which::Version(_) if !found.previous => Which::Current,
+        Which::Current | Which::Snapshot(_) | Which::Version(_) => which,
     }
 }
 

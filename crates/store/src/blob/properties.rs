@@ -1,7 +1,11 @@
 //! Set Blob Properties and Set Blob Metadata.
 
 use lazuli_model::blob::{Blob, SetBlobMetadata, SetBlobProperties};
+use lazuli_model::{Refusal, Tags};
 
+use super::base;
+use super::replace::revise;
+use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
@@ -10,8 +14,15 @@ impl Store {
         Ok(blob)
     }
 
+    /// Metadata belong to a version, unlike properties.
     pub async fn set_blob_metadata(&self, at: &BlobAt, set: SetBlobMetadata) -> Result<Blob, Failure> {
-        let (blob, ()) = self.change_blob(at, move |blob, now| Ok((set.decide(blob, now)?, ()))).await?;
-        Ok(blob)
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
+        self.transact(keys.partition(), move |txn| {
+            let current = base(txn, &keys)?;
+            let mut new = set.decide(current.as_ref(), now(txn))?;
+            revise(txn, &keys, &keeping, &current.ok_or(Refusal::BlobNotFound)?, &mut new)?;
+            Ok(new)
+        })
+        .await
     }
 }

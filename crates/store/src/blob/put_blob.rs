@@ -14,7 +14,7 @@ use crate::{BlobAt, Failure, Received, Store};
 
 impl Store {
     pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
         let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let ((place, _), md5) = (content.body.place(), content.md5);
         let partition = keys.partition();
@@ -22,11 +22,11 @@ impl Store {
         let (blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {
                 let old = base(txn, &keys)?;
-                let new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
+                let mut new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
                 manifest.write(txn, &keys, &new.content);
                 claim_staged(txn, &keys, place.runs());
                 let mut trash = Trash::default();
-                replace(txn, &keys, old.as_ref(), &new, Kept::Nothing, &mut trash)?;
+                replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
                 Ok((new, trash.write(txn, &keys)))
             })

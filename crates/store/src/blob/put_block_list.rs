@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, PutBlockList, Search};
+use lazuli_model::blob::{Blob, Keeping, PutBlockList, Search};
 use lazuli_model::{BlockId, Refusal};
 
 use super::base;
 use super::blocks::{Found, all_committed, all_uncommitted};
-use super::replace::replace;
-use crate::claims::{Trash, is_shared, raise};
+use super::replace::{outlives, replace};
+use crate::claims::{Trash, raise};
 use crate::keys::BlobKeys;
 use crate::manifest::Manifest;
 use crate::records::{Entry, Garbage, Kept, Pending, Run, Start};
@@ -26,6 +26,7 @@ const ATTEMPTS: usize = 4;
 
 impl Store {
     pub async fn put_block_list(&self, at: &BlobAt, put: PutBlockList) -> Result<Blob, Failure> {
+        let keeping = self.keeping(at, &put.tags).await?;
         let put = Arc::new(put);
         for _ in 0..ATTEMPTS {
             let (keys, seen) = self.lists_before(at, &put).await?;
@@ -36,13 +37,14 @@ impl Store {
             };
             // A block that is missing may have been missed: refuse only when what was read was all there was.
             let plan = Plan::new(&put, &uncommitted, &committed).map(Arc::new);
-            if let Some(blob) = self.commit_blocks(keys, put.clone(), seen, plan).await? {
+            if let Some(blob) = self.commit_blocks(keys, keeping, put.clone(), seen, plan).await? {
                 return Ok(blob);
             }
         }
         let keys = self.blob_keys(at).await?;
         let hinted = keys.clone();
-        let (blob, trash) = self.transact(keys.partition(), move |txn| read_and_apply(txn, &keys, &put)).await?;
+        let applied = self.transact(keys.partition(), move |txn| read_and_apply(txn, &keys, &keeping, &put));
+        let (blob, trash) = applied.await?;
         self.hint(trash, hinted);
         Ok(blob)
     }
@@ -61,6 +63,7 @@ impl Store {
     async fn commit_blocks(
         &self,
         keys: BlobKeys,
+        keeping: Keeping,
         put: Arc<PutBlockList>,
         seen: Seen,
         plan: Result<Arc<Plan>, Refusal>,
@@ -73,7 +76,8 @@ impl Store {
                     return Ok(None);
                 }
                 put.permit(current.blob.as_ref(), now(txn))?;
-                apply(txn, &keys, &put, current, plan.as_ref().map_err(Refusal::clone)?).map(Some)
+                let plan = plan.as_ref().map_err(Refusal::clone)?;
+                apply(txn, &keys, &keeping, &put, current, plan).map(Some)
             })
             .await?;
         Ok(committed.map(|(blob, trash)| {
@@ -105,24 +109,31 @@ fn consults_committed(put: &PutBlockList, uncommitted: &[Found]) -> bool {
     })
 }
 
-fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList) -> Decided<(Blob, bool)> {
+fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<(Blob, bool)> {
     let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
     put.permit(current.blob.as_ref(), now(txn))?;
     let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
     let committed = all_committed(txn, keys, current.blob.as_ref())?;
-    apply(txn, keys, put, current, &Plan::new(put, &uncommitted, &committed)?)
+    apply(txn, keys, keeping, put, current, &Plan::new(put, &uncommitted, &committed)?)
 }
 
-fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, put: &PutBlockList, current: Seen, plan: &Plan) -> Decided<(Blob, bool)> {
+fn apply(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    put: &PutBlockList,
+    current: Seen,
+    plan: &Plan,
+) -> Decided<(Blob, bool)> {
     plan.permit_encryption(put, &current)?;
-    let new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
+    let mut new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
     let mut trash = Trash::default();
     if let Some(old) = &current.blob
-        && is_shared(txn, keys, &old.content)?
+        && outlives(txn, keys, keeping, old)?
     {
         raise(txn, keys, &plan.reused)?;
     }
-    replace(txn, keys, current.blob.as_ref(), &new, plan.kept_committed.clone(), &mut trash)?;
+    replace(txn, keys, keeping, current.blob.as_ref(), &mut new, plan.kept_committed.clone(), &mut trash)?;
     if let Some(pending) = &current.pending {
         txn.delete(keys.pending());
         trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: plan.kept_uncommitted.clone() });

@@ -3,7 +3,7 @@
 use lazuli_model::blob::{Blob, PutPage};
 
 use super::base;
-use super::replace::change;
+use super::replace::touch;
 use crate::claims::Trash;
 use crate::sparse::{Editor, Fill, Seen};
 use crate::transact::now;
@@ -24,7 +24,7 @@ impl Store {
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, put.pages.from, &fill)?;
                 editor.finish(&mut trash);
-                change(txn, &keys, &blob);
+                touch(txn, &keys, &blob);
                 Ok((blob, trash.write(txn, &keys)))
             })
             .await?;
@@ -45,7 +45,7 @@ impl Store {
                     let next = editor.clear(txn, from, put.pages.to, CLEARED_AT_ONCE)?;
                     editor.finish(&mut trash);
                     if next.is_none() {
-                        change(txn, &keys, &blob);
+                        touch(txn, &keys, &blob);
                     }
                     Ok((blob, next, trash.write(txn, &keys)))
                 })

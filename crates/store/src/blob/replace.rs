@@ -1,38 +1,156 @@
 //! What becomes of the record that a new one replaces: one place, for every operation that writes a blob.
+//!
+//! Held true:
+//! * the tag index has a row for each tag of each base record, and no other (`tagged`);
+//! * where there is no base record, what is left of the blob says so: one that can be brought back (`deleted`), or
+//!   versions (`versions_only`), or neither; where there is one, neither of the two is there.
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::Blob;
+use lazuli_model::Timestamp;
+use lazuli_model::blob::{Blob, Fate, Keeping, Which};
 
-use crate::claims::{Trash, release};
+use super::deleted::{keep_deleted, purge, purge_all};
+use super::stored_at;
+use super::tagged::index;
+use crate::claims::{Trash, is_shared, release, share};
 use crate::keys::BlobKeys;
 use crate::records::{Kept, Mark, encode};
-use crate::transact::Decided;
+use crate::transact::{Decided, get, now};
 
-/// `new`, with a content of its own, takes the place of `old`. Of the old content, `kept` went over to the new one.
+/// `new`, with a content of its own, takes the place of `old`; where versions are kept it gets an id. Of the old content,
+/// `kept` went over to the new one, which may be only if the old one does not [`outlive`](outlives) this.
 pub(super) fn replace(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
+    keeping: &Keeping,
     old: Option<&Blob>,
-    new: &Blob,
+    new: &mut Blob,
     kept: Kept,
     trash: &mut Trash,
 ) -> Decided<()> {
+    let time = now(txn);
+    new.version = keeping.new_version(time);
+    match old.map(|old| (old, keeping.overwritten(old, time))) {
+        None => supersede(txn, keys, keeping, new, trash)?,
+        Some((old, Fate::Gone)) => release(txn, keys, &old.content, kept, trash)?,
+        Some((old, Fate::Version(id))) => drop(keep_version(txn, keys, old, id)?),
+        Some((old, Fate::Deleted(deleted))) => {
+            keep_deleted(txn, keys, Which::Snapshot(time), &old.as_deleted(deleted), deleted);
+        }
+    }
+    write_base(txn, keys, old, Some(new));
+    Ok(())
+}
+
+/// Whether anything keeps the content of `old` when `replace` has put another in its place.
+pub(super) fn outlives(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob) -> Decided<bool> {
+    Ok(keeping.overwritten(old, now(txn)) != Fate::Gone || is_shared(txn, keys, &old.content)?)
+}
+
+/// The same blob after its content changed in place (Append Block, Put Page): no version is made of it, and its tags are
+/// what they were.
+pub(super) fn touch(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+    write_base(txn, keys, Some(new), Some(new));
+}
+
+/// A change of the record that makes a version (Set Blob Metadata, Snapshot Blob), with the content shared.
+pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob, new: &mut Blob) -> Decided<()> {
+    new.version = keeping.new_version(now(txn));
+    if let Some(id) = keeping.changed(old) {
+        new.content = share(txn, keys, &old.content)?;
+        keep_version(txn, keys, old, id)?;
+    }
+    write_base(txn, keys, Some(old), Some(new));
+    Ok(())
+}
+
+/// The same blob with the same content, changed in its record alone, and no version made of it.
+pub(super) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob) {
+    write_base(txn, keys, Some(old), Some(new));
+}
+
+/// As [`change`], of a snapshot or a version too.
+pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &Blob, new: &Blob) {
     guard(txn, keys, new);
-    txn.put(keys.base(), encode(new));
-    match old {
-        Some(old) => release(txn, keys, &old.content, kept, trash),
-        None => Ok(()),
+    match stored_at(which, old) {
+        Which::Current => change(txn, keys, old, new),
+        Which::Snapshot(time) => txn.put(keys.snapshot(time), encode(new)),
+        Which::Version(id) => txn.put(keys.version(id), encode(new)),
     }
 }
 
-/// The same blob with the same content, changed in its record alone.
-pub(super) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
-    guard(txn, keys, new);
-    txn.put(keys.base(), encode(new));
+/// The blob goes, to where what was deleted goes. True when it is gone for good.
+pub(super) fn delete_base(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    old: &Blob,
+    trash: &mut Trash,
+) -> Decided<bool> {
+    let fate = keeping.deleted(old, now(txn));
+    match fate {
+        Fate::Gone => {
+            release(txn, keys, &old.content, Kept::Nothing, trash)?;
+            if let Some((_, bytes)) = txn.scan(&keys.versions(), &keys.versions().after_prefix(), usize::MAX)?.pop() {
+                txn.put(keys.versions_only(), bytes);
+            }
+        }
+        Fate::Version(id) => {
+            let id = keep_version(txn, keys, old, id)?;
+            txn.put(keys.versions_only(), encode(&old.as_version(id)));
+        }
+        Fate::Deleted(deleted) => keep_deleted(txn, keys, Which::Current, &old.as_deleted(deleted), deleted),
+    }
+    write_base(txn, keys, Some(old), None);
+    Ok(fate == Fate::Gone)
+}
+
+/// The base record and its rows of the tag index.
+pub(super) fn write_base(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>, new: Option<&Blob>) {
+    index(txn, keys, old.map(|old| &old.tags), new.map(|new| &new.tags));
+    match new {
+        Some(new) => {
+            guard(txn, keys, new);
+            txn.put(keys.base(), encode(new));
+        }
+        None => txn.delete(keys.base()),
+    }
+}
+
+/// The id that it got. A blob from before versions were kept may find that the time of its creation is taken: by a version
+/// of its own, from before versions were not kept.
+fn keep_version(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, id: Timestamp) -> Decided<Timestamp> {
+    let taken = old.version.is_none()
+        && (txn.get(&keys.version(id))?.is_some() || txn.get(&keys.deleted(Which::Version(id)))?.is_some());
+    let id = if taken { old.modified } else { id };
+    txn.put(keys.version(id), encode(&old.as_version(id)));
+    Ok(id)
+}
+
+/// A blob where there was none. One that was deleted softly becomes a snapshot that was; of another type, all that could be
+/// brought back goes ("Soft delete for blobs").
+fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, trash: &mut Trash) -> Decided<()> {
+    if txn.get(&keys.versions_only())?.is_some() {
+        txn.delete(keys.versions_only());
+    }
+    let Some(before) = get::<Blob>(txn, &keys.deleted(Which::Current))? else {
+        return Ok(());
+    };
+    let time = now(txn);
+    match before.deleted.filter(|deleted| !deleted.is_over(time)) {
+        Some(deleted) if before.kind.is_like(new.kind) => {
+            txn.delete(keys.deleted(Which::Current));
+            txn.delete(keys.due(deleted.until, Which::Current));
+            keep_deleted(txn, keys, Which::Snapshot(time), &before, deleted);
+            Ok(())
+        }
+        Some(_) if !keeping.versions => purge_all(txn, keys, trash),
+        Some(_) | None => purge(txn, keys, Which::Current, &before, trash),
+    }
 }
 
 /// Notes that something under this name may be protected, for whoever would delete the container.
-pub(super) fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
     if new.is_guarded() {
         txn.put(keys.guard(), encode(&Mark));
     }

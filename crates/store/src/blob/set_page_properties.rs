@@ -4,7 +4,7 @@ use lazuli_model::blob::{Blob, SetPageProperties};
 
 use super::base;
 use super::put_page::{CLEARED_AT_ONCE, seen};
-use super::replace::change;
+use super::replace::touch;
 use crate::claims::Trash;
 use crate::sparse::Editor;
 use crate::transact::now;
@@ -28,7 +28,7 @@ impl Store {
                         editor.finish(&mut trash);
                     }
                     if done {
-                        change(txn, &keys, &new);
+                        touch(txn, &keys, &new);
                     }
                     Ok((new, done, trash.write(txn, &keys)))
                 })

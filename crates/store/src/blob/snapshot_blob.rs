@@ -1,31 +1,34 @@
 //! Snapshot Blob: the record is copied, the content shared.
 
 use lazuli_model::blob::{Blob, SnapshotBlob};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
-use super::replace::change;
+use super::replace::{change, revise};
 use crate::claims::share;
 use crate::records::encode;
 use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    /// The snapshot's time, and the base blob it was taken of.
+    /// The snapshot's time, and the base blob it was taken of. Where versions are kept, that becomes another one.
     pub async fn snapshot_blob(&self, at: &BlobAt, snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
-        let keys = self.blob_keys(at).await?;
+        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
         self.transact(keys.partition(), move |txn| {
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
             let content = share(txn, &keys, &copy.content)?;
-            let current = Blob { content, ..current };
-            if current.content.is_sparse() {
-                change(txn, &keys, &current);
-            }
+            let mut next = Blob { content, ..current.clone() };
             // Stamps never repeat within a partition, so neither do the times of snapshots.
             txn.put(keys.snapshot(now(txn)), encode(&copy));
-            Ok((now(txn), current))
+            if keeping.versions {
+                let current = next.clone();
+                revise(txn, &keys, &keeping, &current, &mut next)?;
+            } else if next.content.is_sparse() {
+                change(txn, &keys, &current, &next);
+            }
+            Ok((now(txn), next))
         })
         .await
     }

@@ -1,9 +1,10 @@
 //! Get Blob Tags and Set Blob Tags. Tags change neither the ETag nor the date.
 
-use lazuli_model::Tags;
 use lazuli_model::blob::{GetBlobTags, SetBlobTags};
+use lazuli_model::{Refusal, Tags};
 
-use super::get_blob::stored;
+use super::get_blob::{absent, stored};
+use super::replace::change_at;
 use crate::keys::BlobKeys;
 use crate::transact::{container_id, now};
 use crate::{BlobAt, Failure, Store};
@@ -13,13 +14,23 @@ impl Store {
         self.look(|txn| {
             let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
             let blob = stored(txn, &keys, get.which)?;
-            Ok(get.decide(blob.as_ref(), now(txn))?.clone())
+            match get.decide(blob.as_ref(), now(txn)) {
+                Ok(tags) => Ok(tags.clone()),
+                Err(refusal) => absent(txn, &keys, get.which, refusal),
+            }
         })
         .await
     }
 
     pub async fn set_blob_tags(&self, at: &BlobAt, set: SetBlobTags) -> Result<(), Failure> {
-        self.change_blob(at, move |blob, now| Ok((set.decide(blob, now)?, ()))).await?;
-        Ok(())
+        self.announce_tags(&at.container_at(), &set.tags).await?;
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let current = stored(txn, &keys, set.which)?;
+            let new = set.decide(current.as_ref(), now(txn))?;
+            change_at(txn, &keys, set.which, &current.ok_or(Refusal::BlobNotFound)?, &new);
+            Ok(())
+        })
+        .await
     }
 }

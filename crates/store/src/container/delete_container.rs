@@ -1,30 +1,79 @@
-//! Delete Container: one record goes, and with it the way to everything in its space, which the sweeper then empties.
+//! Delete Container: one record goes, and with it the way to everything in its space, which the sweeper then empties; or it
+//! stands aside for some days, with its space as it is.
 
-use lazuli_engine::Space;
+use lazuli_engine::{Key, Partition, Space, Txn};
 use lazuli_model::Refusal;
 use lazuli_model::container::DeleteContainer;
+use lazuli_model::container::deleted::soft_deletion;
 
 use super::{partition, stored};
-use crate::records::{DeadSpace, encode};
-use crate::transact::now;
+use crate::records::{DeadSpace, DeletedContainer, encode};
+use crate::transact::{get, now};
 use crate::{ContainerAt, Failure, Store, keys};
+
+/// How long it is remembered that a container came back.
+const RESTORED_SECONDS: u64 = 60 * 60;
 
 impl Store {
     pub async fn delete_container(&self, at: &ContainerAt, delete: DeleteContainer) -> Result<(), Failure> {
         self.permit_unguarded(at).await?;
+        let days = self.account_settings(&at.account).await?.container_soft_delete_days;
         let at = at.clone();
-        let space = self
+        let dead = self
             .transact(partition(&at), move |txn| {
                 let current = stored(txn, &at)?;
                 delete.decide(current.as_ref(), now(txn))?;
-                let space = Space(current.ok_or(Refusal::ContainerNotFound)?.id);
+                let container = current.ok_or(Refusal::ContainerNotFound)?;
                 txn.delete(keys::container(at.account.as_str(), at.container.as_str()));
-                let dead = DeadSpace { partition: keys::container_row(&at).to_vec(), emptied: None };
-                txn.put(keys::dead_space(space), encode(&dead));
-                Ok(space)
+                if let Some(deleted) = soft_deletion(days, now(txn)) {
+                    let row = keys::deleted_container(&at, deleted.at);
+                    txn.put(row, encode(&DeletedContainer { container, deleted, restored: None }));
+                    return Ok(None);
+                }
+                let space = Space(container.id);
+                bury(txn, space, keys::container_row(&at).to_vec());
+                Ok(Some(space))
             })
             .await?;
-        self.sweep.hint_space(space);
+        if let Some(space) = dead {
+            self.sweep.hint_space(space);
+        }
         Ok(())
     }
+
+    /// A container that was deleted softly goes for good when its time is over; that it came back is forgotten in the end.
+    pub(crate) async fn drop_deleted_container(&self, row: Key) -> Result<(), Failure> {
+        let Some((owner, _)) = keys::read_deleted_container(&row) else {
+            return Ok(());
+        };
+        let dead = self
+            .transact(Partition::new(keys::ROOT, owner.clone()), move |txn| {
+                let gone: Option<DeletedContainer> = get(txn, &row)?;
+                let Some(gone) = gone.filter(|gone| !gone.is_there(now(txn))) else {
+                    return Ok(None);
+                };
+                match gone.restored {
+                    Some(at) if at.plus_seconds(RESTORED_SECONDS) > now(txn) => Ok(None),
+                    Some(_) => {
+                        txn.delete(row.clone());
+                        Ok(None)
+                    }
+                    None => {
+                        let space = Space(gone.container.id);
+                        txn.delete(row.clone());
+                        bury(txn, space, owner.to_vec());
+                        Ok(Some(space))
+                    }
+                }
+            })
+            .await?;
+        if let Some(space) = dead {
+            self.sweep.hint_space(space);
+        }
+        Ok(())
+    }
+}
+
+fn bury(txn: &mut Txn<'_>, space: Space, partition: Vec<u8>) {
+    txn.put(keys::dead_space(space), encode(&DeadSpace { partition, emptied: None }));
 }

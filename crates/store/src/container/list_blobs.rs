@@ -1,8 +1,9 @@
-//! List Blobs, flat and hierarchical, with snapshots and uncommitted blobs merged in, in the order of names.
+//! List Blobs, flat and hierarchical, with snapshots, versions, uncommitted and deleted blobs merged in, in the order of
+//! names. Each kind has a column of its own, so that what is not asked for is not met.
 //!
-//! A *position* is bytes in the order of the listing: `name 00 ticks` for a snapshot, `name 00 ff…ff` for a base blob or one
-//! that is only blocks, so that snapshots come oldest first and before their base (as Azure lists them). Any bytes will do
-//! as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
+//! A *position* is bytes in the order of the listing: `name 00 ticks rank` for a snapshot or a version, `name 00 ff…ff` for
+//! a base blob or what stands for one, so that snapshots and versions come oldest first and before their base (as Azure
+//! lists them). Any bytes will do as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
 //! missed between the columns.
 
 use bytes::Bytes;
@@ -20,7 +21,11 @@ const BATCH_LEAST: usize = 16;
 const BATCH_MOST: usize = 1000;
 
 /// The last position of a name.
-const BASE: [u8; 9] = [0, 255, 255, 255, 255, 255, 255, 255, 255];
+const BASE: [u8; 10] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255];
+
+/// What tells a snapshot from a version of the same time.
+const SNAPSHOT: u8 = 0;
+const VERSION: u8 = 1;
 
 impl Store {
     pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
@@ -132,7 +137,9 @@ struct Row {
 
 enum Value {
     Snapshot(Timestamp, Bytes),
+    Version(Bytes),
     Base(Bytes),
+    VersionsOnly(Bytes),
     Pending(Bytes),
 }
 
@@ -145,12 +152,14 @@ impl Row {
     fn item(&self, now: Timestamp) -> Result<Option<BlobItem>, Fault> {
         let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
         let name = name.ok_or_else(|| Fault::Corrupt(format!("a key has no blob name: {:?}", self.position)))?;
-        let (snapshot, uncommitted, blob) = match &self.value {
-            Value::Snapshot(time, bytes) => (Some(*time), false, decode::<Blob>(bytes)?),
-            Value::Base(bytes) => (None, false, decode(bytes)?),
-            Value::Pending(bytes) => (None, true, shell(decode::<Pending>(bytes)?.touched)),
+        let (snapshot, uncommitted, versions_only, blob) = match &self.value {
+            Value::Snapshot(time, bytes) => (Some(*time), false, false, decode::<Blob>(bytes)?),
+            Value::Version(bytes) | Value::Base(bytes) => (None, false, false, decode(bytes)?),
+            Value::VersionsOnly(bytes) => (None, false, true, decode(bytes)?),
+            Value::Pending(bytes) => (None, true, false, shell(decode::<Pending>(bytes)?.touched)),
         };
-        Ok(blob.at(now).map(|blob| BlobItem { name, snapshot, uncommitted, blob }))
+        let blob = blob.at(now).filter(|blob| blob.deleted.is_none_or(|deleted| !deleted.is_over(now)));
+        Ok(blob.map(|blob| BlobItem { name, snapshot, uncommitted, versions_only, blob }))
     }
 }
 
@@ -175,14 +184,36 @@ fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, 
         batch.rows.extend(found);
         Ok(())
     };
-    scan(keys::BASES, &names, |key, bytes| Ok(Row { position: base_position(key), value: Value::Base(bytes) }))?;
-    if include.uncommitted {
+    let base = |key: &Key, bytes| Ok(Row { position: base_position(key), value: Value::Base(bytes) });
+    let (snapshots, versions) = (row_bound(&page.from, SNAPSHOT), row_bound(&page.from, VERSION));
+    let (live, deleted) = (!include.deleted_only, include.deleted || include.deleted_only);
+    if live {
+        scan(keys::BASES, &names, base)?;
+    }
+    if include.uncommitted && live {
         scan(keys::PENDING, &names, |key, bytes| {
             Ok(Row { position: base_position(key), value: Value::Pending(bytes) })
         })?;
     }
-    if include.snapshots {
-        scan(keys::SNAPSHOTS, &page.from, snapshot_row)?;
+    if include.versions_only && live {
+        scan(keys::VERSIONS_ONLY, &names, |key, bytes| {
+            Ok(Row { position: base_position(key), value: Value::VersionsOnly(bytes) })
+        })?;
+    }
+    if include.snapshots && live {
+        scan(keys::SNAPSHOTS, &snapshots, snapshot_row)?;
+    }
+    if include.versions && live {
+        scan(keys::VERSIONS, &versions, version_row)?;
+    }
+    if deleted {
+        scan(keys::DELETED_BASES, &names, base)?;
+    }
+    if deleted && include.snapshots {
+        scan(keys::DELETED_SNAPSHOTS, &snapshots, snapshot_row)?;
+    }
+    if deleted && include.versions {
+        scan(keys::DELETED_VERSIONS, &versions, version_row)?;
     }
     batch.merge();
     Ok(batch)
@@ -204,10 +235,27 @@ fn base_position(key: &Key) -> Vec<u8> {
 }
 
 fn snapshot_row(key: &Key, bytes: Bytes) -> Result<Row, Fault> {
-    let position = key.row().to_vec();
-    let ticks = position.len().checked_sub(8).and_then(|at| position[at..].try_into().ok()).map(u64::from_be_bytes);
+    let ticks = key.row().last_chunk().map(|ticks| u64::from_be_bytes(*ticks));
     let ticks = ticks.ok_or_else(|| Fault::Corrupt("the key of a snapshot is too short".into()))?;
+    let position = [&key.row()[..], &[SNAPSHOT]].concat();
     Ok(Row { position, value: Value::Snapshot(Timestamp::from_ticks(ticks), bytes) })
+}
+
+fn version_row(key: &Key, bytes: Bytes) -> Result<Row, Fault> {
+    if key.row().len() < BASE.len() - 1 {
+        return Err(Fault::Corrupt("the key of a version is too short".into()));
+    }
+    Ok(Row { position: [&key.row()[..], &[VERSION]].concat(), value: Value::Version(bytes) })
+}
+
+/// The least row `name 00 ticks` whose position, with `rank` behind it, is not before `from`.
+fn row_bound(from: &[u8], rank: u8) -> Vec<u8> {
+    let end = from.iter().position(|byte| *byte == 0).map(|nul| nul + BASE.len() - 1).filter(|end| *end < from.len());
+    match end {
+        Some(end) if from[end..] > [rank][..] => successor(&from[..end]),
+        Some(end) => from[..end].to_vec(),
+        None => from.to_vec(),
+    }
 }
 
 /// The least name whose base position is not before `from`.

@@ -5,6 +5,7 @@ mod create_container;
 mod delete_container;
 mod get_container;
 mod list_blobs;
+mod restore_container;
 
 use lazuli_engine::{Partition, Txn};
 use lazuli_model::container::Container;

@@ -1,5 +1,5 @@
-//! A round over every container and queue: for garbage that nobody hinted at, for blocks that were never committed, and
-//! for messages that expired and that nobody came to get.
+//! A round over every container and queue: for garbage that nobody hinted at, for blocks that were never committed, for what was
+//! deleted softly and is past its time, and for messages that expired and that nobody came to get.
 
 use lazuli_engine::{Key, Space};
 use lazuli_model::Timestamp;
@@ -8,7 +8,7 @@ use lazuli_model::queue::{Place, Queue};
 use super::Progress;
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys, QueueKeys};
-use crate::records::{Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
+use crate::records::{DeletedContainer, Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
 use crate::{Failure, Store};
 
@@ -24,7 +24,7 @@ const PAGE: usize = 256;
 pub(super) enum Round {
     /// Containers from here on.
     Containers(Key),
-    /// The garbage, then the pending rows, of a container; then containers from `next` on.
+    /// The garbage, then the pending rows, then what is due, of a container; then containers from `next` on.
     Garbage {
         space: Space,
         from: Key,
@@ -35,7 +35,15 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
-    /// What has expired in a container; then containers from `next` on.
+    Due {
+        space: Space,
+        next: Key,
+    },
+    /// Containers that were deleted softly, from here on.
+    Deleted(Key),
+    /// Names of tags, from here on.
+    TagNames(Key),
+    /// What has expired in a container.
     Expiries {
         space: Space,
         next: Key,
@@ -65,6 +73,9 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
+            Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
+            Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
             Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
@@ -82,7 +93,7 @@ impl Store {
         let end = keys::column(keys::ROOT, keys::CONTAINERS).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
         let Some((key, bytes)) = rows.first() else {
-            return Ok(Round::Queues(keys::column(keys::ROOT, keys::QUEUES)));
+            return Ok(Round::Deleted(keys::column(keys::ROOT, keys::DELETED_CONTAINERS)));
         };
         let space = Space(decode_container_id(bytes)?);
         Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
@@ -114,12 +125,54 @@ impl Store {
         })
     }
 
+    async fn visit_due(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let (from, end) = (keys::column(space, keys::DUE), keys::due_before(space, now));
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let full = rows.len() == PAGE;
+        for (key, _) in rows {
+            self.drop_due(space, key).await?;
+        }
+        Ok(match (full, next.column()) {
+            (true, _) => Round::Due { space, next },
+            (false, keys::DELETED_CONTAINERS) => Round::Deleted(next),
+            (false, _) => Round::Containers(next),
+        })
+    }
+
+    /// Their spaces have garbage as others have, until they go.
+    async fn next_deleted(&self, from: Key, now: Timestamp) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::DELETED_CONTAINERS).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let Some((key, bytes)) = rows.first() else {
+            return Ok(Round::TagNames(keys::column(keys::ROOT, keys::TAG_NAMES)));
+        };
+        let gone: DeletedContainer = decode(bytes)?;
+        if !gone.is_there(now) {
+            self.drop_deleted_container(key.clone()).await?;
+            return Ok(Round::Deleted(key.successor()));
+        }
+        let space = Space(gone.container.id);
+        Ok(Round::Garbage { space, from: keys::column(space, keys::GARBAGE), next: key.successor() })
+    }
+
+    async fn visit_tag_names(&self, from: Key) -> Result<Round, Failure> {
+        let end = keys::column(keys::ROOT, keys::TAG_NAMES).after_prefix();
+        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        for (key, bytes) in &rows {
+            self.review_tag_name(key.clone(), decode(bytes)?).await?;
+        }
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::TagNames(last.successor()),
+            Some(_) | None => Round::Queues(keys::column(keys::ROOT, keys::QUEUES)),
+        })
+    }
+
     async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
         let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
         for (expires, keys) in later {
             self.sweep.hint_expiry(expires, keys);
         }
-        Ok(if more { Round::Expiries { space, next } } else { Round::Containers(next) })
+        Ok(if more { Round::Expiries { space, next } } else { Round::Due { space, next } })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {

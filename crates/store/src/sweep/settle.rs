@@ -1,12 +1,13 @@
-//! After a restart: what is live in the extents of an earlier process. One pass over the claims of all spaces, first the
-//! containers', then the dead ones', so that a container deleted meanwhile is met in one place or the other.
+//! After a restart: what is live in the extents of an earlier process. One pass over the claims of all spaces: the containers',
+//! then those of containers that were deleted softly, then the dead ones', so that a container deleted meanwhile is met in one
+//! place or another. One that comes back leaves its row among the deleted for a while.
 
 use std::collections::BTreeMap;
 
 use lazuli_engine::{Key, Space};
 
 use crate::keys;
-use crate::records::{Claim, decode, decode_container_id};
+use crate::records::{Claim, DeletedContainer, decode, decode_container_id};
 use crate::{Failure, Store};
 
 /// Spaces, and claims, that one look goes over.
@@ -59,21 +60,26 @@ impl Store {
 
     /// Goes over some spaces; gives where to go on.
     async fn scan_spaces(&self, live: &mut Live, from: &Key) -> Result<Option<Key>, Failure> {
-        let (containers, dead) =
-            (keys::column(keys::ROOT, keys::CONTAINERS), keys::column(keys::ROOT, keys::DEAD_SPACES));
-        let is_containers = *from < containers.after_prefix();
-        let end = if is_containers { containers.after_prefix() } else { dead.after_prefix() };
+        let column = from.column();
+        let end = keys::column(keys::ROOT, column).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(from, &end, SPACES)?)).await?;
         for (key, bytes) in &rows {
-            let space =
-                if is_containers { Some(Space(decode_container_id(bytes)?)) } else { keys::read_dead_space(key) };
+            let space = match column {
+                keys::CONTAINERS => Some(Space(decode_container_id(bytes)?)),
+                keys::DELETED_CONTAINERS => Some(Space(decode::<DeletedContainer>(bytes)?.container.id)),
+                _ => keys::read_dead_space(key),
+            };
             if let Some(space) = space {
                 self.scan_claims(space, live).await?;
             }
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == SPACES => Some(last.successor()),
-            Some(_) | None => is_containers.then_some(dead),
+            Some(_) | None => match column {
+                keys::CONTAINERS => Some(keys::column(keys::ROOT, keys::DELETED_CONTAINERS)),
+                keys::DELETED_CONTAINERS => Some(keys::column(keys::ROOT, keys::DEAD_SPACES)),
+                _ => None,
+            },
         })
     }
 

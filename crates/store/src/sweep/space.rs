@@ -22,9 +22,16 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 23] = [
     keys::BASES,
     keys::SNAPSHOTS,
+    keys::VERSIONS,
+    keys::DELETED_BASES,
+    keys::DELETED_SNAPSHOTS,
+    keys::DELETED_VERSIONS,
+    keys::VERSIONS_ONLY,
+    keys::DUE,
+    keys::TAGGED,
     keys::PENDING,
     keys::BLOCKS,
     keys::CHUNKS,

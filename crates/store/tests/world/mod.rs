@@ -94,23 +94,25 @@ impl World {
     pub async fn delete(&self, name: &str, snapshots: Option<DeleteSnapshots>) -> Result<(), Failure> {
         let delete = DeleteBlob {
             which: Which::Current,
+            permanent: false,
             snapshots,
             tier: Default::default(),
             conditions: Conditions::default(),
             lease: None,
         };
-        self.store.delete_blob(&blob(name), delete).await
+        self.store.delete_blob(&blob(name), delete).await.map(drop)
     }
 
     pub async fn delete_snapshot(&self, name: &str, time: Timestamp) -> Result<(), Failure> {
         let delete = DeleteBlob {
+            permanent: false,
             which: Which::Snapshot(time),
             snapshots: None,
             tier: Default::default(),
             conditions: Conditions::default(),
             lease: None,
         };
-        self.store.delete_blob(&blob(name), delete).await
+        self.store.delete_blob(&blob(name), delete).await.map(drop)
     }
 
     pub async fn get(&self, name: &str, snapshot: Option<Timestamp>) -> Result<Vec<u8>, Failure> {

@@ -5,7 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::access::PublicAccess;
 use lazuli_model::account::DefaultTier;
-use lazuli_model::blob::{Blob, Encryption, Kind, Tier};
+use lazuli_model::blob::{Blob, Deleted, Encryption, Kind, Tier};
+use lazuli_model::container::deleted::DeletionVersion;
 use lazuli_model::lease::Shown;
 use lazuli_model::{AccountSettings, Metadata, Timestamp, Version};
 use lazuli_store::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry};
@@ -53,6 +54,8 @@ pub struct BlobListing<'a> {
     pub now: Timestamp,
     pub metadata: bool,
     pub tags: bool,
+    /// The ids of versions.
+    pub versions: bool,
     pub immutability_policy: bool,
     pub legal_hold: bool,
     pub settings: &'a AccountSettings,
@@ -91,10 +94,18 @@ fn container(out: &mut String, listing: &ContainerListing<'_>, item: &ContainerI
     let container = &item.container;
     out.push_str("<Container>");
     element(out, "Name", item.name.as_str());
+    if let Some(deleted) = item.deleted {
+        element(out, "Deleted", "true");
+        element(out, "Version", &DeletionVersion(deleted.at).to_text());
+    }
     out.push_str("<Properties>");
     element(out, "Last-Modified", &container.modified.to_http());
     element(out, "Etag", &container.etag.to_string());
-    lease(out, container.lease.shown(listing.now));
+    match item.deleted {
+        None => lease(out, container.lease.shown(listing.now)),
+        // As recorded.
+        Some(_) => lease(out, Shown { status: "unlocked", state: "expired", duration: None }),
+    }
     match container.public {
         PublicAccess::Off => {}
         PublicAccess::Blob => element(out, "PublicAccess", "blob"),
@@ -110,11 +121,19 @@ fn container(out: &mut String, listing: &ContainerListing<'_>, item: &ContainerI
         let enabled = if listing.immutability { "true" } else { "false" };
         element(out, "ImmutableStorageWithVersioningEnabled", enabled);
     }
+    if let Some(deleted) = item.deleted {
+        retention(out, deleted, listing.now);
+    }
     out.push_str("</Properties>");
     if listing.metadata {
         metadata(out, &container.metadata);
     }
     out.push_str("</Container>");
+}
+
+fn retention(out: &mut String, deleted: Deleted, now: Timestamp) {
+    element(out, "DeletedTime", &deleted.at.to_http());
+    number(out, "RemainingRetentionDays", deleted.days_left(now));
 }
 
 fn lease(out: &mut String, shown: Shown) {
@@ -160,7 +179,7 @@ pub fn blobs(listing: &BlobListing<'_>, page: &BlobPage) -> Vec<u8> {
     out.into_bytes()
 }
 
-fn name(out: &mut String, name: &str, version: Version) {
+pub fn name(out: &mut String, name: &str, version: Version) {
     // A carriage return could be escaped, but readers of XML normalize it all the same.
     let plain = name.bytes().all(|b| (b' '..0x80).contains(&b)) || name.chars().all(|c| is_char(c) && c != '\r');
     if plain || version < ENCODES_NAMES {
@@ -175,11 +194,12 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     out.push_str("<Blob>");
     name(out, item.name.as_str(), listing.version);
     optional(out, "Snapshot", item.snapshot.map(Timestamp::to_iso).as_deref());
+    history(out, listing, item);
     out.push_str("<Properties>");
     if item.uncommitted {
         number(out, "Content-Length", 0);
     } else {
-        content(out, listing, &item.blob);
+        content(out, listing, item);
     }
     state(out, listing, item);
     out.push_str("</Properties>");
@@ -199,12 +219,31 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     out.push_str("</Blob>");
 }
 
-fn content(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
+/// What a blob is among those of its name.
+fn history(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
+    let blob = &item.blob;
+    if item.versions_only {
+        return element(out, "HasVersionsOnly", "true");
+    }
+    if let Some(id) = blob.version.filter(|_| listing.versions) {
+        element(out, "VersionId", &id.to_iso());
+        if !blob.previous && blob.deleted.is_none() {
+            element(out, "IsCurrentVersion", "true");
+        }
+    }
+    if blob.deleted.is_some() {
+        element(out, "Deleted", "true");
+    }
+}
+
+fn content(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
+    let blob = &item.blob;
     element(out, "Creation-Time", &blob.created.to_http());
     element(out, "Last-Modified", &blob.modified.to_http());
     // Here, unlike in headers and in lists of containers, without quotes.
     element(out, "Etag", blob.etag.to_string().trim_matches('"'));
-    number(out, "Content-Length", blob.content.length);
+    // A blob of which only versions are left has no bytes of its own (observed).
+    number(out, "Content-Length", if item.versions_only { 0 } else { blob.content.length });
     let headers = &blob.headers;
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     element(out, "Content-Type", headers.content_type.as_deref().unwrap_or("application/octet-stream"));
@@ -232,8 +271,9 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
     tier(out, blob, listing.settings.default_tier);
-    // Snapshots have no lease to show.
-    if item.snapshot.is_none() {
+    // Only what is there, and current, has a lease to show.
+    let is_base = item.snapshot.is_none() && (!blob.previous || item.versions_only);
+    if is_base && blob.deleted.is_none() {
         lease(out, blob.lease.shown(listing.now));
     }
     element(out, "ServerEncrypted", "true");
@@ -255,6 +295,9 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     }
     if !blob.tags.is_empty() {
         number(out, "TagCount", blob.tags.len());
+    }
+    if let Some(deleted) = blob.deleted {
+        retention(out, deleted, listing.now);
     }
 }
 
@@ -312,6 +355,7 @@ mod tests {
             now: at("Thu, 18 Aug 2022 19:22:10 GMT"),
             metadata: false,
             tags: false,
+            versions: false,
             immutability_policy: false,
             legal_hold: false,
             settings: &DEFAULTS,
@@ -325,6 +369,7 @@ mod tests {
             name: BlobName::parse(name).expect("a name"),
             snapshot: None,
             uncommitted: false,
+            versions_only: false,
             blob: Blob {
                 etag: ETag::parse("0x8DA814EF287BC44").expect("an ETag"),
                 headers: ContentHeaders {
@@ -441,7 +486,11 @@ mod tests {
             policies: vec![],
             lease: Lease::Available,
         };
-        let item = ContainerItem { name: ContainerName::parse("container752931b0").expect("a name"), container };
+        let item = ContainerItem {
+            name: ContainerName::parse("container752931b0").expect("a name"),
+            container,
+            deleted: None,
+        };
         let listing = ContainerListing {
             endpoint: ENDPOINT,
             prefix: Some("container752931b0"),

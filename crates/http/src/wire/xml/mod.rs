@@ -4,6 +4,7 @@
 mod answers;
 mod bodies;
 mod delegation;
+mod found;
 mod listing;
 mod queue;
 mod read;
@@ -11,6 +12,7 @@ mod read;
 pub use answers::{acl, block_list, page_list, service_properties, service_stats, tags};
 pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
 pub use delegation::{read_key_info, user_delegation_key};
+pub use found::{FoundListing, found_blobs};
 pub use listing::{BlobListing, ContainerListing, blobs, containers};
 pub use queue::{
     QueueListing, got_messages, peeked_messages, put_message, queue_service_properties, queues, read_message,

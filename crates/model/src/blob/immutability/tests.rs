@@ -33,6 +33,7 @@ fn what_is_protected_stays() {
         let want = refusal.map_or(Ok(()), Err);
         let conditions = Conditions::default;
         let delete = DeleteBlob {
+            permanent: false,
             which: Which::Current,
             snapshots: None,
             tier: TierConditions::default(),
@@ -49,7 +50,7 @@ fn what_is_protected_stays() {
         assert_eq!(replaced, want, "put over {immutability:?} {hold:?}");
         assert_eq!(delete.decide(Some(&blob), false, at(10)).map(drop), want, "delete of {immutability:?} {hold:?}");
         assert_eq!(metadata.decide(Some(&blob), at(10)).map(drop), want, "metadata of {immutability:?} {hold:?}");
-        let tags = SetBlobTags { tags: Tags::default(), conditions: conditions(), lease: None };
+        let tags = SetBlobTags { which: Which::Current, tags: Tags::default(), conditions: conditions(), lease: None };
         assert!(tags.decide(Some(&blob), at(10)).is_ok(), "tags are beside the blob");
     }
 }

@@ -1,0 +1,69 @@
+//! Find Blobs by Tags, in an account or in a container.
+
+use http::StatusCode;
+use lazuli_model::Refusal;
+use lazuli_model::tags::TagSearch;
+use lazuli_store::{Failure, FindBlobs};
+
+use crate::answer::Answer;
+use crate::blob::{headers, page};
+use crate::head::{Head, Target};
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+use crate::wire::xml;
+
+pub const IN_ACCOUNT: Spec = Spec {
+    name: "FindBlobsByTags",
+    methods: &["GET"],
+    on: On::Service,
+    comp: Some("blobs"),
+    account_sas: Some(AccountNeeds { resource: 's', any: "f" }),
+    ..Spec::PLAIN
+};
+
+pub const IN_CONTAINER: Spec = Spec {
+    name: "FindBlobsByTagsInContainer",
+    on: On::Container,
+    restype: Some("container"),
+    needs: "f",
+    account_sas: Some(AccountNeeds { resource: 'c', any: "f" }),
+    ..IN_ACCOUNT
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let head = &ask.head;
+    let find = parse(head)?;
+    let search = find.search.clone();
+    let page = ask.store.find_blobs(&head.account()?, find).await?;
+    let listing = xml::FoundListing {
+        endpoint: &page::endpoint(head),
+        expression: head.query.get("where").unwrap_or_default(),
+        marker: head.query.get("marker"),
+        max_results: page::repeated(head),
+        version: head.version,
+        search: &search,
+    };
+    Ok(Answer::new(StatusCode::OK).xml(xml::found_blobs(&listing, &page)))
+}
+
+fn parse(head: &Head) -> Result<FindBlobs, Refusal> {
+    headers::conditions(head, &IN_CONTAINER)?;
+    let expression = head.query.get("where");
+    let expression = expression.ok_or(Refusal::MissingRequiredQueryParameter { name: "where".into() })?;
+    // Only what is there now is in the index.
+    if page::words(head, "include", &["none", "deleted", "versions"])?
+        .iter()
+        .any(|word| !word.eq_ignore_ascii_case("none"))
+    {
+        return Err(Refusal::NotImplemented { what: "The parameter include of a search by tags".into() });
+    }
+    Ok(FindBlobs {
+        search: TagSearch::parse(expression)?,
+        container: match head.target {
+            Target::Container(_) => Some(head.container_at()?.container),
+            _ => None,
+        },
+        marker: head.query.get("marker").map(str::to_owned),
+        most: page::most(head)?,
+    })
+}

@@ -1,0 +1,105 @@
+//! Blobs, snapshots and versions that were deleted softly: kept beside the living, so that nobody meets them who does not
+//! look for them.
+//!
+//! Held true: each has a note of when it goes (`due`), written and removed together with it. What is past its time is
+//! treated as if it had gone already.
+
+use lazuli_engine::{Key, Txn};
+use lazuli_model::Timestamp;
+use lazuli_model::blob::{Blob, Deleted, Which};
+
+use crate::claims::{Trash, release};
+use crate::keys::{self, BlobKeys};
+use crate::records::{Due, Kept, decode, encode};
+use crate::transact::{Decided, get, now};
+use crate::{Failure, Store};
+
+pub(super) fn keep_deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob, deleted: Deleted) {
+    txn.put(keys.deleted(which), encode(blob));
+    txn.put(keys.due(deleted.until, which), encode(&Due));
+}
+
+/// What was deleted softly, if it can still be brought back.
+pub(super) fn deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
+    let time = now(txn);
+    let blob: Option<Blob> = get(txn, &keys.deleted(which))?;
+    Ok(blob.filter(|blob| blob.deleted.is_some_and(|deleted| !deleted.is_over(time))))
+}
+
+/// All snapshots, or all versions, that can be brought back.
+pub(super) fn all_deleted(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    of: fn(Timestamp) -> Which,
+) -> Decided<Vec<(Which, Blob)>> {
+    let time = now(txn);
+    let column = keys.deleted(of(time)).column();
+    let all = keys.all_deleted(column);
+    let mut found = Vec::new();
+    for (key, bytes) in txn.scan(&all, &all.after_prefix(), usize::MAX)? {
+        let blob: Blob = decode(&bytes)?;
+        if blob.deleted.is_some_and(|deleted| !deleted.is_over(time)) {
+            found.push((of(time_of(&key)), blob));
+        }
+    }
+    Ok(found)
+}
+
+fn time_of(key: &Key) -> Timestamp {
+    let row = key.row();
+    let ticks = row.len().checked_sub(8).and_then(|at| row[at..].try_into().ok());
+    Timestamp::from_ticks(ticks.map_or(0, u64::from_be_bytes))
+}
+
+/// It is among the deleted no more: it comes back, or goes for good.
+pub(super) fn take_out(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob) {
+    txn.delete(keys.deleted(which));
+    if let Some(deleted) = blob.deleted {
+        txn.delete(keys.due(deleted.until, which));
+    }
+}
+
+/// It goes for good.
+pub(super) fn purge(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob, trash: &mut Trash) -> Decided<()> {
+    take_out(txn, keys, which, blob);
+    release(txn, keys, &blob.content, Kept::Nothing, trash)
+}
+
+/// The blob and its snapshots that were deleted softly go for good.
+pub(super) fn purge_all(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+    if let Some(blob) = get::<Blob>(txn, &keys.deleted(Which::Current))? {
+        purge(txn, keys, Which::Current, &blob, trash)?;
+    }
+    for (which, blob) in all_deleted(txn, keys, Which::Snapshot)? {
+        purge(txn, keys, which, &blob, trash)?;
+    }
+    Ok(())
+}
+
+impl Store {
+    /// What a note says is due, goes.
+    pub(crate) async fn drop_due(&self, space: lazuli_engine::Space, note: Key) -> Result<(), Failure> {
+        let Some((until, name, which)) = keys::read_due(&note) else {
+            return Ok(());
+        };
+        let keys = BlobKeys { space, name };
+        let hinted = keys.clone();
+        let trash = self
+            .transact(keys.partition(), move |txn| {
+                if until > now(txn) || txn.get(&note)?.is_none() {
+                    return Ok(false);
+                }
+                let mut trash = Trash::default();
+                match get::<Blob>(txn, &keys.deleted(which))? {
+                    Some(blob) if blob.deleted.is_some_and(|deleted| deleted.until == until) => {
+                        purge(txn, &keys, which, &blob, &mut trash)?;
+                    }
+                    Some(_) | None => txn.delete(note.clone()),
+                }
+                Ok(trash.write(txn, &keys))
+            })
+            .await?;
+        self.hint(trash, hinted);
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! Find Blobs by Tags, in a container or in all of an account's.
+//!
+//! Where a tag has to have one value, its blobs are in the order of their names, so that several such tags can be gone
+//! through side by side: of each list some rows are read, and the list that gets furthest with them decides, because what
+//! is not in it is no result. So a search costs what the rarest of its tags has, not what the others have.
+//! Where no tag has to have one value, the first is gone through in the order of its values.
+//!
+//! Containers come in the order of their names. A page that looked at many rows and found little ends early, with a marker.
+
+use bytes::Bytes;
+use lazuli_engine::{Key, Space};
+use lazuli_model::tags::TagSearch;
+use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Tags};
+
+use crate::listing::{decode_marker, encode_marker};
+use crate::records::{TagName, decode, decode_container_id};
+use crate::{Failure, Fault, Store, keys};
+
+/// Rows of one list and look.
+const BATCH: usize = 256;
+/// Rows that one page may look at; then it ends, whatever it has.
+const EFFORT: usize = 50_000;
+
+#[derive(Clone, Debug)]
+pub struct FindBlobs {
+    pub search: TagSearch,
+    /// Only in this one.
+    pub container: Option<ContainerName>,
+    /// What `FoundPage::next` said.
+    pub marker: Option<String>,
+    /// 1..=5000.
+    pub most: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundBlob {
+    pub container: ContainerName,
+    pub name: BlobName,
+    /// All of its tags.
+    pub tags: Tags,
+}
+
+#[derive(Clone, Debug)]
+pub struct FoundPage {
+    pub blobs: Vec<FoundBlob>,
+    pub next: Option<String>,
+}
+
+impl Store {
+    pub async fn find_blobs(&self, account: &AccountName, find: FindBlobs) -> Result<FoundPage, Failure> {
+        let marker = find.marker.as_deref().map(decode_marker).transpose()?;
+        let (mut container, mut from) = marker.as_deref().map_or((Vec::new(), Vec::new()), split_marker);
+        let mut page = Finding { find: &find, blobs: Vec::new(), effort: 0 };
+        let only = match (&find.container, &find.search.container) {
+            (Some(only), Some(named)) if named != only.as_str() => None,
+            (Some(only), _) => Some(Some(only.as_str().to_owned())),
+            (None, named) => Some(named.clone()),
+        };
+        if let Some(only) = &find.container {
+            self.space_of(account, only.as_str()).await?.ok_or(Refusal::ContainerNotFound)?;
+        }
+        let Some(only) = only.filter(|_| !find.search.is_impossible()) else {
+            return Ok(FoundPage { blobs: Vec::new(), next: None });
+        };
+        loop {
+            let next = match &only {
+                Some(only) if container <= only.clone().into_bytes() => self.only_container(account, only).await?,
+                Some(_) => None,
+                None => self.next_container_with(account, &find.search, &container, &mut page.effort).await?,
+            };
+            let Some((name, space)) = next else {
+                return Ok(FoundPage { blobs: page.blobs, next: None });
+            };
+            if name.as_str().as_bytes() != container {
+                from.clear();
+            }
+            if let Some(at) = page.fill(self, &name, space, std::mem::take(&mut from)).await? {
+                let marker = [name.as_str().as_bytes(), &[0], &at].concat();
+                return Ok(FoundPage { blobs: page.blobs, next: Some(encode_marker(&marker)) });
+            }
+            container = [name.as_str().as_bytes(), &[0]].concat(); // after this one
+        }
+    }
+
+    async fn space_of(&self, account: &AccountName, container: &str) -> Result<Option<u128>, Failure> {
+        let key = keys::container(account.as_str(), container);
+        let bytes = self.look(|txn| Ok(txn.get(&key)?)).await?;
+        Ok(bytes.map(|bytes| decode_container_id(&bytes)).transpose()?)
+    }
+
+    async fn only_container(
+        &self,
+        account: &AccountName,
+        name: &str,
+    ) -> Result<Option<(ContainerName, u128)>, Failure> {
+        let Ok(parsed) = ContainerName::parse(name) else { return Ok(None) };
+        Ok(self.space_of(account, name).await?.map(|space| (parsed, space)))
+    }
+
+    /// The first container from `from` on that has tags of the name that is gone through.
+    async fn next_container_with(
+        &self,
+        account: &AccountName,
+        search: &TagSearch,
+        from: &[u8],
+        effort: &mut usize,
+    ) -> Result<Option<(ContainerName, u128)>, Failure> {
+        let Some(tag) = lists(search).into_iter().next().map(|(tag, _)| tag) else { return Ok(None) };
+        let all = keys::tag_name(account.as_str(), &tag, "");
+        let start =
+            Key::new(keys::ROOT, keys::TAG_NAMES, &[account.as_str().as_bytes(), &[0], tag.as_bytes(), &[0], from]);
+        let mut start = start.max(all.clone());
+        loop {
+            let rows = self.look(|txn| Ok(txn.scan(&start, &all.after_prefix(), 1)?)).await?;
+            let Some((key, bytes)) = rows.first() else { return Ok(None) };
+            *effort += 1;
+            let (_, _, container) = keys::read_tag_name(key).ok_or_else(|| corrupt(key))?;
+            let space = decode::<TagName>(bytes)?.space;
+            // One that was deleted may still have its row.
+            if self.space_of(account, &container).await? == Some(space) {
+                let name = ContainerName::parse(&container).map_err(|_| corrupt(key))?;
+                return Ok(Some((name, space)));
+            }
+            start = key.successor();
+        }
+    }
+}
+
+/// A page that is being filled.
+struct Finding<'a> {
+    find: &'a FindBlobs,
+    blobs: Vec<FoundBlob>,
+    effort: usize,
+}
+
+impl Finding<'_> {
+    /// From `from` on in one container. Where to go on, if the page is full.
+    async fn fill(
+        &mut self,
+        store: &Store,
+        container: &ContainerName,
+        space: u128,
+        mut from: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let lists = lists(&self.find.search);
+        loop {
+            let read = store.look(|txn| {
+                let mut furthest: Option<Read> = None;
+                for (tag, value) in &lists {
+                    let (start, end) = bounds(Space(space), &self.find.search, tag, value.as_deref(), &from);
+                    let rows = txn.scan(&start, &end, BATCH)?;
+                    let prefix = keys::tagged(Space(space), tag, value.as_deref()).as_bytes().len();
+                    let read = Read::new(rows, prefix);
+                    furthest = Some(match furthest {
+                        Some(other) if !read.is_beyond(&other) => other,
+                        Some(_) | None => read,
+                    });
+                }
+                Ok(furthest.unwrap_or_default())
+            });
+            let read = read.await?;
+            self.effort += read.rows.len().max(1) * lists.len();
+            for (position, key, bytes) in read.rows {
+                let tags: Tags = decode(&bytes)?;
+                if !self.find.search.matches(&tags) {
+                    continue;
+                }
+                if self.blobs.len() >= self.find.most as usize {
+                    return Ok(Some(position));
+                }
+                let name = keys::read_tagged(&key).and_then(|(_, _, name)| String::from_utf8(name.to_vec()).ok());
+                let name = name.and_then(|name| BlobName::parse(&name).ok()).ok_or_else(|| corrupt(&key))?;
+                self.blobs.push(FoundBlob { container: container.clone(), name, tags });
+            }
+            match read.until {
+                None => return Ok(None),
+                Some(until) => from = [&until[..], &[0]].concat(),
+            }
+            if self.effort >= EFFORT {
+                return Ok(Some(from));
+            }
+        }
+    }
+}
+
+/// The rows of one list, and how far they go if not to its end. A position is what stands in a key behind what all keys
+/// of the list begin with.
+#[derive(Default)]
+struct Read {
+    rows: Vec<(Vec<u8>, Key, Bytes)>,
+    until: Option<Vec<u8>>,
+}
+
+impl Read {
+    fn new(rows: Vec<(Key, Bytes)>, prefix: usize) -> Self {
+        let full = rows.len() == BATCH;
+        let position = |key: &Key| key.as_bytes().get(prefix..).unwrap_or_default().to_vec();
+        let rows: Vec<_> = rows.into_iter().map(|(key, bytes)| (position(&key), key, bytes)).collect();
+        let until = rows.last().filter(|_| full).map(|(position, _, _)| position.clone());
+        Self { rows, until }
+    }
+
+    fn is_beyond(&self, other: &Read) -> bool {
+        match (&self.until, &other.until) {
+            (None, Some(_)) => true,
+            (Some(own), Some(other)) => own > other,
+            // Both to the end: the shorter one has less that is no result.
+            (None, None) => self.rows.len() < other.rows.len(),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+/// The tags to go through, with their one value; or the first tag, which has several.
+fn lists(search: &TagSearch) -> Vec<(String, Option<String>)> {
+    let exact = search.tags().filter_map(|(tag, span)| Some((tag.to_owned(), Some(span.exactly()?.to_owned()))));
+    let exact: Vec<_> = exact.collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    search.tags().take(1).map(|(tag, _)| (tag.to_owned(), None)).collect()
+}
+
+/// The keys of a list from a position on.
+fn bounds(space: Space, search: &TagSearch, tag: &str, value: Option<&str>, from: &[u8]) -> (Key, Key) {
+    let all = keys::tagged(space, tag, value);
+    let row = all.row();
+    let start = Key::new(space, keys::TAGGED, &[&row, from]);
+    let span = search.tags().find(|(name, _)| *name == tag).map(|(_, span)| span);
+    let (Some(span), None) = (span, value) else {
+        return (start, all.after_prefix());
+    };
+    let least = Key::new(space, keys::TAGGED, &[&row, span.least().as_bytes()]);
+    let most = span.most().map(|most| Key::new(space, keys::TAGGED, &[&row, most.as_bytes(), &[0]]).after_prefix());
+    (start.max(least), most.unwrap_or_else(|| all.after_prefix()))
+}
+
+/// `container 00 position`.
+fn split_marker(marker: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let end = marker.iter().position(|byte| *byte == 0);
+    end.map_or_else(|| (marker.to_vec(), Vec::new()), |end| (marker[..end].to_vec(), marker[end + 1..].to_vec()))
+}
+
+fn corrupt(key: &Key) -> Fault {
+    Fault::Corrupt(format!("a key of the tag index makes no sense: {key:?}"))
+}
