@@ -135,9 +135,10 @@ impl Run {
         let bytes = pattern(self.random.next() % 251, *self.random.pick(&LENGTHS));
         let put = PutBlob { conditions: self.conditions(name), lease: self.lease(), ..put_blob() };
         let want = put.decide(self.base(name), no_content(), None, self.world.store.now());
+        let want = want.and_then(|_| self.permit_overwrite(name));
         let content = self.world.receive(&bytes).await;
         let got = self.world.store.put_blob(&blob(name), put, content).await;
-        if let Some(blob) = same("put blob", got, want.map(drop)) {
+        if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
             self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: vec![(None, bytes)] });
             self.reference.pending.remove(name);
@@ -188,7 +189,7 @@ impl Run {
                 |id| self.reference.pending.get(name)?.get(id).map(|bytes| block(id, bytes)),
             )
         };
-        let (want, blocks) = match resolve() {
+        let (want, blocks) = match resolve().and_then(|blocks| self.permit_overwrite(name).map(|()| blocks)) {
             Ok(blocks) => (Ok(()), blocks),
             Err(refusal) => (Err(refusal), Vec::new()),
         };

@@ -13,6 +13,11 @@ impl Run {
         }
     }
 
+    pub fn permit_overwrite(&self, name: &str) -> Result<(), Refusal> {
+        let permit = |old: &Blob| Keeping::NOTHING.permit_overwrite(old, self.world.store.now());
+        self.base(name).map_or(Ok(()), permit)
+    }
+
     /// What has expired is gone on both sides, with all that hangs on it.
     pub async fn let_expire(&mut self) {
         let now = self.world.store.now();
