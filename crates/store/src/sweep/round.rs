@@ -170,7 +170,10 @@ impl Store {
 
     async fn visit_expiries(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
         let more = self.expire_in(space, &from, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
-        Ok(more.map_or(Round::Containers(next.clone()), |from| Round::Expiries { space, from, next }))
+        Ok(match more {
+            Some(from) => Round::Expiries { space, from, next },
+            None => Round::Due { space, next },
+        })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {
