@@ -1,6 +1,6 @@
 //! `lazuli-benches compare` races Lazuli against Azurite, nginx and fio in one run and writes docs/performance.md;
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
-//! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL.
+//! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL; `lazuli-benches table` tables against Azurite and PostgreSQL.
 //! `benches/run` builds both binaries and starts the comparison.
 
 mod clock;
@@ -15,6 +15,7 @@ mod report;
 mod request;
 mod restart;
 mod server;
+mod table;
 mod work;
 
 use clap::Parser;
@@ -25,6 +26,8 @@ enum Arguments {
     Compare(compare::Options),
     /// Queues at every depth, against Azurite, Redis and PostgreSQL
     Queue(queue::Options),
+    /// Tables: inserts, gets, batches, queries and scans, against Azurite and PostgreSQL
+    Table(table::Options),
     /// One kind of request at a running server
     Load(work::Options),
 }
@@ -33,6 +36,7 @@ fn main() -> std::io::Result<()> {
     match Arguments::parse() {
         Arguments::Compare(options) => compare::run(&options),
         Arguments::Queue(options) => queue::run(&options),
+        Arguments::Table(options) => table::run(&options),
         Arguments::Load(options) => work::run(&options),
     }
 }

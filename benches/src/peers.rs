@@ -16,6 +16,10 @@ pub fn lazuli_queue(binary: &Path, scratch: &Path) -> io::Result<Launch> {
     lazuli_at("--queue-port", binary, scratch)
 }
 
+pub fn lazuli_table(binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    lazuli_at("--table-port", binary, scratch)
+}
+
 /// Durable writes are Lazuli's default and cannot be turned off.
 fn lazuli_at(service: &str, binary: &Path, scratch: &Path) -> io::Result<Launch> {
     const PORTS: [&str; 7] =
@@ -37,6 +41,10 @@ pub fn azurite(clients: &Path, scratch: &Path) -> io::Result<Launch> {
 
 pub fn azurite_queue(clients: &Path, scratch: &Path) -> io::Result<Launch> {
     azurite_at("queue", clients, scratch)
+}
+
+pub fn azurite_table(clients: &Path, scratch: &Path) -> io::Result<Launch> {
+    azurite_at("table", clients, scratch)
 }
 
 fn azurite_at(service: &str, clients: &Path, scratch: &Path) -> io::Result<Launch> {

@@ -121,6 +121,11 @@ pub fn list_queues() -> Request {
     request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
 }
 
+/// Asks a table service whether it is there.
+pub fn list_tables() -> Request {
+    request("GET", &format!("/{ACCOUNT}/Tables?{}", sas()), "Accept: application/json\r\n", 200)
+}
+
 pub fn encode(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

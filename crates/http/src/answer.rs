@@ -49,6 +49,15 @@ pub mod name {
         CONTENT_MD5 = "content-md5";
         CONTENT_RANGE = "content-range";
         CONTENT_TYPE = "content-type";
+        COPY_COMPLETION_TIME = "x-ms-copy-completion-time";
+        COPY_DESTINATION_SNAPSHOT = "x-ms-copy-destination-snapshot";
+        COPY_ID = "x-ms-copy-id";
+        COPY_PROGRESS = "x-ms-copy-progress";
+        COPY_SOURCE = "x-ms-copy-source";
+        COPY_SOURCE_ERROR_CODE = "x-ms-copy-source-error-code";
+        COPY_SOURCE_STATUS_CODE = "x-ms-copy-source-status-code";
+        COPY_STATUS = "x-ms-copy-status";
+        COPY_STATUS_DESCRIPTION = "x-ms-copy-status-description";
         CONTENT_TYPE_OPTIONS = "x-content-type-options";
         CREATION_TIME = "x-ms-creation-time";
         DATA_SERVICE_ID = "dataserviceid";
@@ -63,6 +72,7 @@ pub mod name {
         ETAG = "etag";
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
+        INCREMENTAL_COPY = "x-ms-incremental-copy";
         IMMUTABILITY_POLICY_MODE = "x-ms-immutability-policy-mode";
         IMMUTABILITY_POLICY_UNTIL = "x-ms-immutability-policy-until-date";
         IMMUTABLE_STORAGE_WITH_VERSIONING = "x-ms-immutable-storage-with-versioning-enabled";

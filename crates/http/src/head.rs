@@ -300,7 +300,7 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
 }
 
 /// `account.blob.…`, or `account.z01.blob.…` as accounts with DNS zones have it.
-fn account_in_host(host: &str) -> Option<(&str, Service)> {
+pub(crate) fn account_in_host(host: &str) -> Option<(&str, Service)> {
     let mut labels = host.split('.');
     let name = labels.next().filter(|name| !name.is_empty())?;
     let service = labels.take(2).find_map(service_label)?;
@@ -399,7 +399,7 @@ pub fn guid(id: u128) -> String {
     text
 }
 
-fn read_guid(text: &str) -> Option<u128> {
+pub(crate) fn read_guid(text: &str) -> Option<u128> {
     let lengths: Vec<usize> = text.split('-').map(str::len).collect();
     let well_formed = lengths == [8, 4, 4, 4, 12] && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
     well_formed.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok())?

@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod operation;
 pub mod queue;
 pub mod serve;
+pub mod sources;
 mod spelling;
 pub mod status;
 pub mod table;

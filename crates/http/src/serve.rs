@@ -11,7 +11,7 @@ mod part;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -35,6 +35,7 @@ use crate::cors;
 use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
+use crate::sources::Sources;
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
@@ -92,6 +93,7 @@ pub struct Edge {
     options: Options,
     ids: Ids,
     metrics: Metrics,
+    sources: OnceLock<Sources>,
 }
 
 /// Room for a head, and for what is read of a body at once.
@@ -101,11 +103,20 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
-        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new() })
+        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new(), sources: OnceLock::new() })
     }
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Says where copies may come from; once, before anything is served. Until then, from this server alone.
+    pub fn allow_sources(&self, sources: Sources) {
+        let _ = self.sources.set(sources);
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        self.sources.get_or_init(Sources::default)
     }
 
     pub fn accounts(&self) -> &Accounts {
@@ -464,7 +475,7 @@ fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
         let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
         let unsupported = match rest {
             "upn" | "rename-source" | "client-transaction-id" => false,
-            other => other.starts_with("source-") || other.starts_with("copy-source"),
+            _ => false,
         };
         if unsupported && !value.is_empty() {
             return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });

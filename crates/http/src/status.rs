@@ -323,8 +323,15 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "BothUserTagsAndSourceTagsCopyPresentException",
             "x-ms-tags header must not be present when x-ms-copy-source-tag-option is COPY.",
         ),
-        CannotVerifyCopySource { status, message, .. } => {
-            Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") }
+        CannotVerifyCopySource { status, code, message } => {
+            let said = Status { message: message.clone(), ..say(*status, "CannotVerifyCopySource", "") };
+            match code.as_ref() {
+                "" => said, // an older version, which names no more than the message
+                code => said
+                    .with("CopySourceStatusCode", status.to_string())
+                    .with("CopySourceErrorCode", code)
+                    .with("CopySourceErrorMessage", message.as_ref()),
+            }
         }
         CopyIdMismatch => say(
             409,

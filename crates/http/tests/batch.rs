@@ -1,6 +1,5 @@
 //! Blob Batch over the edge: each part is authorised and answered by itself, and a batch that cannot be taken says why.
 
-#[allow(dead_code)] // it can do more than these tests ask
 mod client;
 
 use client::{Client, start};

@@ -17,6 +17,7 @@ pub const ACCOUNTS: Column = Column(b'a');
 pub const CONTAINERS: Column = Column(b'c');
 pub const PROPERTIES: Column = Column(b'p');
 pub const QUEUES: Column = Column(b'q');
+pub const LENT: Column = Column(b'l');
 pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 pub const DELETED_CONTAINERS: Column = Column(b'C');
@@ -32,6 +33,7 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
+pub const ERRANDS: Column = Column(b'g');
 pub const TAGGED: Column = Column(b'i');
 pub const DUE: Column = Column(b'o');
 // What was deleted softly has the letters of what it was, as capitals.
@@ -126,6 +128,31 @@ pub fn dead_space(space: Space) -> Key {
 
 pub fn read_dead_space(key: &Key) -> Option<Space> {
     key.row()[..].try_into().ok().map(|id| Space(u128::from_be_bytes(id)))
+}
+
+/// The rows of what is lent of one extent change together. No account's name begins with NUL.
+pub fn lent_partition(extent: u64) -> Partition {
+    Partition::new(ROOT, Bytes::from([NUL, &extent.to_be_bytes()].concat()))
+}
+
+/// All holders of a piece that is lent.
+pub fn lent_of((extent, offset): (u64, u64)) -> Key {
+    Key::new(ROOT, LENT, &[&extent.to_be_bytes(), &offset.to_be_bytes()])
+}
+
+pub fn lent((extent, offset): (u64, u64), holder: &BlobKeys) -> Key {
+    let (extent, offset, space) = (extent.to_be_bytes(), offset.to_be_bytes(), holder.space.0.to_be_bytes());
+    Key::new(ROOT, LENT, &[&extent, &offset, &space, &holder.name])
+}
+
+/// The piece's extent and offset, and the holder.
+pub fn read_lent(key: &Key) -> Option<(u64, u64, BlobKeys)> {
+    let row = key.row();
+    let (extent, rest) = row.split_first_chunk()?;
+    let (offset, rest) = rest.split_first_chunk()?;
+    let (space, name) = rest.split_first_chunk()?;
+    let holder = BlobKeys { space: Space(u128::from_be_bytes(*space)), name: row.slice_ref(name) };
+    Some((u64::from_be_bytes(*extent), u64::from_be_bytes(*offset), holder))
 }
 
 /// Everything in a column.
@@ -302,6 +329,11 @@ impl BlobKeys {
 
     pub fn shared(&self, content: u64) -> Key {
         self.numbered(SHARED, content)
+    }
+
+    /// There is a copy under way to this blob.
+    pub fn errand(&self) -> Key {
+        Key::new(self.space, ERRANDS, &[&self.name])
     }
 
     pub fn garbage(&self, stamp: u64) -> Key {
@@ -495,6 +527,7 @@ mod tests {
         let keys = BlobKeys::new(7, "dir/blob");
         let piece = Piece { extent: 3, offset: 9, length: 1, seal: 0 };
         assert_eq!(read_claim(&keys.claim(&piece)), Some((3, 9, keys.name.clone())));
+        assert_eq!(read_lent(&lent((3, 9), &keys)), Some((3, 9, keys.clone())));
         for key in [keys.base(), keys.pending(), keys.chunk(1, 2), keys.garbage(0), keys.shared(5), keys.small(1, 2, 3)]
         {
             assert_eq!(name_of(&key), keys.name);

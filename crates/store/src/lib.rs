@@ -13,6 +13,7 @@ mod claims;
 mod container;
 mod crypt;
 mod keys;
+mod lending;
 mod manifest;
 mod md5;
 mod queue;
@@ -26,7 +27,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, ListPages, PageRanges, Reader};
+pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};

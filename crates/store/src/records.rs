@@ -82,6 +82,8 @@ first_version!(
     Chunk,
     Count,
     Claim,
+    Holding,
+    Errand,
     Dead,
     Mark,
     Queue,
@@ -290,6 +292,20 @@ pub struct Claim {
     pub holders: u32,
 }
 
+/// A partition that a piece was lent to, or that lends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// When a copy to there began, which may not have claimed the piece yet.
+    pub since: Option<Timestamp>,
+}
+
+/// A copy is under way, and somebody is at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errand {
+    pub copy: u128,
+    /// When that was last said.
+    pub alive: Timestamp,
+}
 /// A row that says all by being there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark;

@@ -198,7 +198,7 @@ impl Upload<'_> {
 
 /// MD5 beside the write, in short turns, so that a slow client occupies no thread. One batch is being digested while the
 /// next one gathers; no third is begun.
-struct Digesting<'a> {
+pub(crate) struct Digesting<'a> {
     service: &'a Digests,
     batch: Vec<Bytes>,
     size: usize,
@@ -212,11 +212,11 @@ enum State {
 }
 
 impl<'a> Digesting<'a> {
-    fn new(service: &'a Digests) -> Self {
+    pub fn new(service: &'a Digests) -> Self {
         Self { service, batch: Vec::new(), size: 0, state: State::Idle(Md5::new()) }
     }
 
-    async fn update(&mut self, bytes: Bytes) -> Result<(), Fault> {
+    pub async fn update(&mut self, bytes: Bytes) -> Result<(), Fault> {
         self.size += bytes.len();
         self.batch.push(bytes);
         if self.size >= DIGEST_BATCH || self.batch.len() >= DIGEST_PARTS {
@@ -242,7 +242,7 @@ impl<'a> Digesting<'a> {
         }
     }
 
-    async fn finish(mut self) -> Result<[u8; 16], Fault> {
+    pub async fn finish(mut self) -> Result<[u8; 16], Fault> {
         if !self.batch.is_empty() {
             self.turn().await?;
         }

@@ -5,14 +5,16 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use lazuli_model::{Refusal, Version};
-use lazuli_store::{Broken, Failure, Received, Source};
+use lazuli_store::{Broken, Failure, Lock, Reader, Received, Source};
 
 use crate::answer::{Answer, name};
 use crate::blob::encryption;
 use crate::body::Upload;
 use crate::head::Head;
 use crate::serve::Ask;
+use crate::sources::Fetched;
 use crate::wire::digest::{Claimed, crc64_text, md5_text};
+use crate::wire::range::Span;
 use crate::wire::structured::{self, Decoder};
 
 /// Writes that were given an MD5 return the CRC64 besides.
@@ -48,6 +50,55 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
     claimed.check(received.md5, received.crc64, whole)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some() };
     Ok((received, digests))
+}
+
+/// For what comes with a key: it is encrypted by it before a byte is stored.
+pub fn lock(ask: &Ask) -> Result<Option<Lock>, Refusal> {
+    Ok(encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)())))
+}
+
+/// Takes in a part of a source of a copy, checked as a body is.
+pub async fn from_source(
+    ask: &Ask,
+    source: &mut Reader,
+    span: Span,
+    claimed: Claimed,
+) -> Result<(Received, Digests), Failure> {
+    let md5 = claimed.transfer_md5.is_some();
+    let received = ask.store.receive_from(source, span.from, span.to, md5, lock(ask)?).await?;
+    claimed.check(received.md5, received.crc64, false)?;
+    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
+    Ok((received, digests))
+}
+
+/// The same from another host.
+pub async fn from_elsewhere(
+    ask: &Ask,
+    source: &mut Fetched,
+    most: u64,
+    claimed: Claimed,
+    md5: bool,
+) -> Result<(Received, Digests), Failure> {
+    let md5 = md5 || claimed.transfer_md5.is_some();
+    let expected = source.length;
+    let received = ask.store.receive_encrypted(source, expected, most, md5, lock(ask)?).await?;
+    claimed.check(received.md5, received.crc64, false)?;
+    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
+    Ok((received, digests))
+}
+
+/// The same for a source whose bytes stay where they are. `md5` is whether the MD5 is wanted in any case.
+pub async fn of_source(
+    ask: &Ask,
+    source: &mut Reader,
+    span: Span,
+    claimed: Claimed,
+    md5: bool,
+) -> Result<Digests, Failure> {
+    let md5 = md5 || claimed.transfer_md5.is_some();
+    let digested = ask.store.digest(source, span.from, span.to, md5).await?;
+    claimed.check(digested.md5, digested.crc64, false)?;
+    Ok(Digests { md5: digested.md5, crc64: digested.crc64, claimed, structured: false })
 }
 
 /// The length of the content inside a structured message, if the body is one.

@@ -38,7 +38,6 @@ pub fn customer_key(head: &Head) -> Result<Option<CustomerKey>, Refusal> {
 }
 
 /// The key of the blob that a copy reads.
-#[expect(dead_code, reason = "for the copies")]
 pub fn source_key(head: &Head) -> Result<Option<CustomerKey>, Refusal> {
     read_key(head, &OF_SOURCE)
 }

@@ -8,7 +8,7 @@ use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, 
 
 use crate::answer::{Answer, name};
 use crate::auth::Overrides;
-use crate::blob::{encryption, protection};
+use crate::blob::{copied, encryption, protection};
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
 use crate::wire::digest::parse_kept_md5;
@@ -195,7 +195,7 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
     let answer = encryption::describe(answer, &blob.encryption);
     let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
-    metadata_of(answer, &blob.metadata)
+    metadata_of(copied::describe(answer, blob), &blob.metadata)
 }
 
 /// The id of the version that a write made, or a read met, where versions are kept.

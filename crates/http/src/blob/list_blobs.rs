@@ -89,6 +89,7 @@ fn document(ask: &Ask, container: &str, page: &BlobPage) -> Result<Vec<u8>, Refu
         now: head.now,
         metadata: page::has(&include, "metadata"),
         tags: page::has(&include, "tags"),
+        copy: page::has(&include, "copy"),
         versions: page::has(&include, "versions") || page::has(&include, "deletedwithversions"),
         immutability_policy: page::has(&include, "immutabilitypolicy"),
         legal_hold: page::has(&include, "legalhold"),

@@ -52,7 +52,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(digests.answer(answer, &ask.head, false))
 }
 
-fn parse(head: &Head, encryption: Encryption) -> Result<PutBlock, Refusal> {
+pub fn parse(head: &Head, encryption: Encryption) -> Result<PutBlock, Refusal> {
     headers::conditions(head, &SPEC)?;
     let id = head.query.get("blockid").ok_or(Refusal::MissingRequiredQueryParameter { name: "blockid".into() })?;
     // A client that does not encode `+` means it: Base64 has no blanks.

@@ -10,6 +10,7 @@ use lazuli_store::Failure;
 
 use super::{Done, Echo, Edge, finish, refuse, route};
 use crate::answer::Payload;
+use crate::auth::{self, Grant};
 use crate::body::Upload;
 use crate::head::{Arrival, Head};
 use crate::operation::{self, Route, Spec};
@@ -49,6 +50,13 @@ impl Edge {
             outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, None, &echo, now));
         self.metrics.count(done.row, answer.status, 0, 0, answer.payload.length());
         finish(answer, echo, done.version)
+    }
+
+    /// Whether whoever sent `head` may do what `spec` does.
+    pub(crate) async fn admit_inner(&self, head: &Head, spec: &Spec) -> Result<Grant, Failure> {
+        let identity = auth::identify(head, &self.accounts)?;
+        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
+        Ok(auth::authorize(&identity, spec, head, openness.as_ref())?)
     }
 
     /// How `refusal` looks where it stands for all the parts.

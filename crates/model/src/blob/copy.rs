@@ -7,8 +7,8 @@
 //!   does for Put Blob.
 
 use crate::blob::{
-    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Kind, Tier, Which, permit_replacement, read::permit_read,
-    seen,
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Encryption, Kind, Protection, Tier, Which,
+    permit_replacement, read::permit_read, seen,
 };
 use crate::conditions::Seen;
 use crate::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
@@ -30,6 +30,8 @@ pub struct CopySource {
     pub family: Family,
     /// The copy goes to an online tier, so that an archived source is brought back by it.
     pub rehydrates: bool,
+    /// The SHA-256 of the key that the source is encrypted by, if it is the customer's own.
+    pub key: Option<[u8; 32]>,
 }
 
 impl CopySource {
@@ -42,7 +44,11 @@ impl CopySource {
                 blob
             }
         };
-        if blob.tier == Some(Tier::Archive) && !self.rehydrates { Err(Refusal::BlobArchived) } else { Ok(blob) }
+        blob.encryption.permit_read(self.key)?;
+        if !self.rehydrates {
+            blob.permit_unarchived()?;
+        }
+        Ok(blob)
     }
 }
 
@@ -92,6 +98,8 @@ pub struct CopyBlob {
     pub tier: Option<Tier>,
     /// Whether an append blob is sealed; as the source is, when nobody says.
     pub seal: Option<bool>,
+    pub protection: Protection,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
     pub may_overwrite: bool,
@@ -156,6 +164,9 @@ impl CopyBlob {
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            immutability: self.protection.policy,
+            legal_hold: self.protection.legal_hold,
+            encryption: self.encryption.clone(),
             copy: Some(copied),
             ..Blob::new(self.kind(source.kind), content, now)
         })
@@ -203,6 +214,9 @@ impl CopyBlob {
             tier: self.tier,
             tier_changed: self.tier.map(|_| now),
             lease,
+            immutability: self.protection.policy,
+            legal_hold: self.protection.legal_hold,
+            encryption: self.encryption.clone(),
             copy: Some(self.begun(total)),
             ..Blob::new(Kind::Block, ContentRef::EMPTY, now)
         })

@@ -1,8 +1,12 @@
 //! Operations on blobs: one file each.
 
+mod abort_copy;
 mod append_block;
 mod block_list;
 mod blocks;
+mod copy_blob;
+mod copy_source;
+mod copy_sparse;
 mod create_sparse;
 mod delete_blob;
 mod deleted;
@@ -13,6 +17,7 @@ mod immutability;
 mod last_access;
 mod lease_blob;
 mod page_ranges;
+mod pending_copy;
 mod properties;
 mod put_blob;
 mod put_block;
@@ -28,6 +33,7 @@ mod tier;
 mod undelete_blob;
 
 pub use block_list::BlockLists;
+pub use copy_source::Digested;
 pub use page_ranges::{ListPages, PageRanges};
 pub use reader::Reader;
 

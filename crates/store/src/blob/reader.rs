@@ -23,7 +23,7 @@ use crate::{Failure, Store};
 pub struct Reader {
     pub blob: Blob,
     store: Store,
-    keys: BlobKeys,
+    pub(super) keys: BlobKeys,
     chunk: Option<Loaded>,
     /// The bytes, if they are pages or appended blocks.
     sparse: Option<SparseReader>,

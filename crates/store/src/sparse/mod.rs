@@ -8,6 +8,7 @@
 //!   So a claim counts *windows*, not rows, and a row that changes looks at its neighbours only.
 //! * Only the owner of the greatest epoch writes, in the one partition that the content is in, whichever that is.
 
+mod copy;
 mod edit;
 mod forget;
 mod ranges;
@@ -15,6 +16,7 @@ mod reader;
 mod rows;
 mod window;
 
+pub(crate) use copy::{Copy, Described, describe};
 pub(crate) use edit::{Editor, Fill};
 pub(crate) use forget::{Forgetting, forget_some};
 pub use ranges::{Difference, Range};

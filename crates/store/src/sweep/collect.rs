@@ -5,9 +5,11 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use lazuli_engine::{Key, Txn};
+use lazuli_model::Timestamp;
 
 use crate::claims::{Trash, lower};
 use crate::keys::BlobKeys;
+use crate::lending::Verdict;
 use crate::manifest::Loaded;
 use crate::readers::Line;
 use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
@@ -33,6 +35,7 @@ impl Store {
         &self,
         partitions: Vec<BlobKeys>,
         waiting: &mut BTreeMap<BlobKeys, Line>,
+        resting: &mut BTreeMap<BlobKeys, Timestamp>,
     ) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         let mut loose = Vec::new();
@@ -58,7 +61,34 @@ impl Store {
             answer.await?;
             self.sweep.hint_partition(keys);
         }
+        let loose = self.unlent(loose, resting).await?;
         self.free(loose).await
+    }
+
+    /// What of `loose` nobody else holds. Rows with a piece that a copy may be about to claim rest.
+    async fn unlent(
+        &self,
+        loose: Vec<Loose>,
+        resting: &mut BTreeMap<BlobKeys, Timestamp>,
+    ) -> Result<Vec<Loose>, Failure> {
+        let now = self.now();
+        let mut free = Vec::with_capacity(loose.len());
+        for mut loose in loose {
+            let (verdicts, stale) = self.judge(&loose.runs, now).await?;
+            let asks = verdicts.iter().filter_map(|verdict| match verdict {
+                Verdict::Ask(until) => Some(*until),
+                Verdict::Free | Verdict::Held => None,
+            });
+            if let Some(until) = asks.max() {
+                resting.insert(loose.keys, until);
+                continue;
+            }
+            let mut verdicts = verdicts.into_iter();
+            loose.runs.retain(|_| verdicts.next() == Some(Verdict::Free));
+            self.forget_lent(stale).await?;
+            free.push(loose);
+        }
+        Ok(free)
     }
 
     async fn has_long_manifest(&self, keys: &BlobKeys, rows: &[(Key, Dead)]) -> Result<bool, Failure> {

@@ -3,7 +3,8 @@
 //! here, in memory, only says where to look first; a round over everything finds the rest, at the start and once a day.
 //!
 //! Why no piece is given back that a record still names:
-//! * A piece is named by chunks and blocks of one partition, and its claim there counts the contents and blocks that hold it
+//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`lending`).
+//! * Within one partition, a piece is named by chunks and blocks, and its claim there counts the contents and blocks that hold it
 //!   (`claims`). Whoever comes to name it, claims it or takes a claim over in the same transaction; so a claim goes
 //!   to zero in a transaction after which no reachable row names the piece, and none ever will: ids of contents, epochs and
 //!   spaces are never used again, and a dead list is not read by operations.
@@ -63,6 +64,8 @@ struct Progress {
     spaces: BTreeMap<Space, space::Emptying>,
     /// Partitions whose long manifests somebody still reads.
     waiting: BTreeMap<BlobKeys, Line>,
+    /// Partitions with a piece that a copy may be about to claim, until then.
+    resting: BTreeMap<BlobKeys, Timestamp>,
 }
 
 impl Sweep {
@@ -145,10 +148,10 @@ impl Store {
         if self.settle_step(&mut progress.settling).await? {
             return Ok(true);
         }
-        progress.admit_waiting(&self.sweep);
+        progress.admit_waiting(&self.sweep, self.now());
         let partitions = self.sweep.with(Hints::take_partitions);
         if !partitions.is_empty() {
-            self.collect(partitions, &mut progress.waiting).await?;
+            self.collect(partitions, &mut progress.waiting, &mut progress.resting).await?;
             return Ok(true);
         }
         let now = self.now();
@@ -186,8 +189,11 @@ impl Hints {
 }
 
 impl Progress {
-    /// Partitions whose readers have gone.
-    fn admit_waiting(&mut self, sweep: &Sweep) {
+    /// Partitions whose readers have gone, or whose time has come.
+    fn admit_waiting(&mut self, sweep: &Sweep, now: Timestamp) {
+        for (keys, _) in self.resting.extract_if(.., |_, until| *until <= now) {
+            sweep.hint_partition(keys);
+        }
         for (keys, _) in self.waiting.extract_if(.., |_, line| line.passed()) {
             sweep.hint_partition(keys);
         }

@@ -35,6 +35,11 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// The copies under way in a container; then containers from `next` on.
+    Errands {
+        from: Key,
+        next: Key,
+    },
     Due {
         space: Space,
         next: Key,
@@ -58,6 +63,8 @@ pub(super) enum Round {
         next: Key,
     },
     DeadSpaces(Key),
+    /// Rows of lent pieces from here on.
+    Lent(Key),
 }
 
 impl Store {
@@ -74,13 +81,18 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
+            Round::Errands { from, next } => Some(match self.visit_errands(&from, now).await? {
+                Some(from) => Round::Errands { from, next },
+                None => Round::Due { space: from.space(), next },
+            }),
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
             Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
             Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
             Round::Expiries { space, from, next } => Some(self.visit_expiries(space, from, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
-            Round::DeadSpaces(from) => self.visit_dead_spaces(from).await?,
+            Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
+            Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
         };
         Ok(true)
     }
@@ -172,7 +184,7 @@ impl Store {
         let more = self.expire_in(space, &from, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
         Ok(match more {
             Some(from) => Round::Expiries { space, from, next },
-            None => Round::Due { space, next },
+            None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
         })
     }
 
@@ -220,7 +232,7 @@ impl Store {
         })
     }
 
-    async fn visit_dead_spaces(&self, from: Key) -> Result<Option<Round>, Failure> {
+    async fn visit_dead_spaces(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::DEAD_SPACES).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
         for (key, _) in &rows {
@@ -228,7 +240,10 @@ impl Store {
                 self.sweep.hint_space(space);
             }
         }
-        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| Round::DeadSpaces(last.successor())))
+        Ok(match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => Round::DeadSpaces(last.successor()),
+            Some(_) | None => Round::Lent(keys::column(keys::ROOT, keys::LENT)),
+        })
     }
 }
 

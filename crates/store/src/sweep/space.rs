@@ -22,7 +22,7 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: [Column; 23] = [
+const COLUMNS: &[Column] = &[
     keys::BASES,
     keys::SNAPSHOTS,
     keys::VERSIONS,
@@ -33,6 +33,7 @@ const COLUMNS: [Column; 23] = [
     keys::DUE,
     keys::TAGGED,
     keys::PENDING,
+    keys::ERRANDS,
     keys::BLOCKS,
     keys::CHUNKS,
     keys::SHARED,

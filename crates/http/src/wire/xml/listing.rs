@@ -14,7 +14,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answers::tag_set;
 use super::{attribute, document, element, is_char, number, optional};
+use crate::blob::copied::status_text;
 use crate::blob::{encryption, headers, protection};
+use crate::head::guid;
 
 /// Since then names that XML cannot hold are percent-encoded, and say so.
 const ENCODES_NAMES: Version = Version::new(2021, 2, 12);
@@ -54,6 +56,7 @@ pub struct BlobListing<'a> {
     pub now: Timestamp,
     pub metadata: bool,
     pub tags: bool,
+    pub copy: bool,
     /// The ids of versions.
     pub versions: bool,
     pub immutability_policy: bool,
@@ -276,6 +279,9 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     if is_base && blob.deleted.is_none() {
         lease(out, blob.lease.shown(listing.now));
     }
+    if listing.copy {
+        copied(out, blob);
+    }
     element(out, "ServerEncrypted", "true");
     if blob.kind == (Kind::Append { sealed: true }) {
         element(out, "Sealed", "true");
@@ -298,6 +304,26 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     }
     if let Some(deleted) = blob.deleted {
         retention(out, deleted, listing.now);
+    }
+}
+
+fn copied(out: &mut String, blob: &Blob) {
+    let Some(copy) = &blob.copy else { return };
+    element(out, "CopyId", &guid(copy.id));
+    element(out, "CopySource", &copy.source);
+    element(out, "CopyStatus", status_text(copy.status));
+    element(out, "CopyProgress", &format!("{}/{}", copy.done, copy.total));
+    if let Some(completed) = copy.completed {
+        element(out, "CopyCompletionTime", &completed.to_http());
+    }
+    if let Some(description) = &copy.description {
+        element(out, "CopyStatusDescription", description);
+    }
+    if copy.incremental {
+        element(out, "IncrementalCopy", "true");
+        if let Some(snapshot) = copy.snapshot {
+            element(out, "CopyDestinationSnapshot", &snapshot.to_iso());
+        }
     }
 }
 
@@ -355,6 +381,7 @@ mod tests {
             now: at("Thu, 18 Aug 2022 19:22:10 GMT"),
             metadata: false,
             tags: false,
+            copy: false,
             versions: false,
             immutability_policy: false,
             legal_hold: false,

@@ -23,6 +23,8 @@ fn copy(family: Family) -> CopyBlob {
         tags: CopyTags::These(Tags::default()),
         tier: None,
         seal: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
         conditions: Conditions::default(),
         lease: None,
         may_overwrite: true,
@@ -70,7 +72,8 @@ fn conditions_are_refused_by_side() {
     let seen =
         Conditions { if_none_match: Some(Match::OneOf(vec![Some(blob(Kind::Block).etag)])), ..Conditions::default() };
     let source = |conditions: &Conditions, family| {
-        let read = CopySource { which: Which::Current, conditions: conditions.clone(), family, rehydrates: false };
+        let read =
+            CopySource { which: Which::Current, conditions: conditions.clone(), family, rehydrates: false, key: None };
         read.decide(Some(&blob(Kind::Block)), NOW).map(|_| ())
     };
     let target = |conditions: &Conditions, family| {
@@ -120,8 +123,13 @@ fn the_target_is_of_the_sources_kind() {
 fn an_archived_source_goes_online_or_nowhere() {
     let archived = Blob { tier: Some(Tier::Archive), ..blob(Kind::Block) };
     for (rehydrates, refused) in [(true, None), (false, Some(Refusal::BlobArchived))] {
-        let source =
-            CopySource { which: Which::Current, conditions: Conditions::default(), family: Family::Copy, rehydrates };
+        let source = CopySource {
+            which: Which::Current,
+            conditions: Conditions::default(),
+            family: Family::Copy,
+            rehydrates,
+            key: None,
+        };
         assert_eq!(source.decide(Some(&archived), NOW).err(), refused);
     }
 }

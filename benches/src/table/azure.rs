@@ -1,0 +1,195 @@
+//! A table of Azure's, over HTTP: one connection, one request at a time, with an account SAS.
+
+use super::{BATCH, Connection, PARTITION, Peer, WANTED};
+use crate::request::{self, ACCOUNT};
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+pub struct Azure {
+    name: &'static str,
+    at: SocketAddr,
+}
+
+impl Azure {
+    /// Creates the tables: one to read, one to write.
+    pub fn new(name: &'static str, at: SocketAddr) -> io::Result<Self> {
+        let mut client = Client::connect(at)?;
+        for table in ["bench", "writes"] {
+            let body = format!("{{\"TableName\":\"{table}\"}}");
+            client.ask("POST", "Tables", "", "application/json", body.as_bytes(), 201)?;
+        }
+        Ok(Self { name, at })
+    }
+}
+
+impl Peer for Azure {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn connect(&self) -> io::Result<Box<dyn Connection>> {
+        Ok(Box::new(Client::connect(self.at)?))
+    }
+
+    fn fill(&self, count: u64) -> io::Result<()> {
+        const CLIENTS: u64 = 16;
+        std::thread::scope(|scope| {
+            let fill = |client: u64| {
+                let mut connection = Client::connect(self.at)?;
+                let mut batches = (0..count / BATCH).filter(|batch| batch % CLIENTS == client);
+                batches.try_for_each(|batch| {
+                    let numbers = batch * BATCH..(batch + 1) * BATCH;
+                    connection.submit("bench", numbers.map(entity))
+                })
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(|client| scope.spawn(move || fill(client))).collect();
+            clients.into_iter().try_for_each(|client| client.join().expect("no client panics"))
+        })
+    }
+}
+
+/// An entity of the table that is read.
+fn entity(number: u64) -> String {
+    keyed(&format!("{:08}", number / PARTITION), &format!("{number:010}"), number)
+}
+
+fn keyed(partition: &str, row: &str, number: u64) -> String {
+    format!(
+        "{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"{row}\",\"Number\":{},\"Name\":\"{}\",\"Flag\":{},\"Ratio\":{}.5,\
+         \"When\":\"2026-01-01T00:00:00Z\",\"When@odata.type\":\"Edm.DateTime\"}}",
+        number % WANTED,
+        "x".repeat(100),
+        number.is_multiple_of(2),
+        number % 100
+    )
+}
+
+struct Client {
+    stream: BufReader<TcpStream>,
+    sas: String,
+    /// Where the last page said to go on.
+    next: Option<(String, String)>,
+}
+
+impl Client {
+    fn connect(at: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(at)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: BufReader::new(stream), sas: request::sas(), next: None })
+    }
+
+    fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        query: &str,
+        kind: &str,
+        body: &[u8],
+        status: u16,
+    ) -> io::Result<String> {
+        let head = format!(
+            "{method} /{ACCOUNT}/{path}?{query}{} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {}\r\n\
+             Accept: application/json;odata=nometadata\r\nContent-Type: {kind}\r\nPrefer: return-no-content\r\nContent-Length: {}\r\n\r\n",
+            self.sas,
+            request::VERSION,
+            body.len()
+        );
+        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
+        let (seen, answer) = self.answer()?;
+        if seen == status || (seen, status) == (204, 201) {
+            return Ok(answer);
+        }
+        Err(io::Error::other(format!("{method} {path}: {seen} {answer}")))
+    }
+
+    fn answer(&mut self) -> io::Result<(u16, String)> {
+        let bad = || io::Error::other("an answer that is no HTTP");
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status: u16 = line.split(' ').nth(1).and_then(|text| text.parse().ok()).ok_or_else(bad)?;
+        let (mut length, mut chunked) = (0, false);
+        let (mut partition, mut row) = (None, None);
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().map_err(|_| bad())?,
+                "transfer-encoding" => chunked = true,
+                "x-ms-continuation-nextpartitionkey" => partition = Some(value.trim().to_owned()),
+                "x-ms-continuation-nextrowkey" => row = Some(value.trim().to_owned()),
+                _ => {}
+            }
+        }
+        self.next = partition.map(|partition| (partition, row.unwrap_or_default()));
+        let mut body = Vec::new();
+        if !chunked {
+            body.resize(length, 0);
+            self.stream.read_exact(&mut body)?;
+        }
+        while chunked {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let length = usize::from_str_radix(line.trim(), 16).map_err(|_| bad())?;
+            let at = body.len();
+            body.resize(at + length, 0);
+            self.stream.read_exact(&mut body[at..])?;
+            self.stream.read_line(&mut line)?;
+            chunked = length > 0;
+        }
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
+    fn submit(&mut self, table: &str, entities: impl Iterator<Item = String>) -> io::Result<()> {
+        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        for entity in entities {
+            let _ = write!(
+                body,
+                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                 POST http://127.0.0.1/{ACCOUNT}/{table} HTTP/1.1\r\nContent-Type: application/json\r\n\
+                 Accept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\n\r\n{entity}\r\n"
+            );
+        }
+        body.push_str("--c--\r\n--b--\r\n");
+        let answer = self.ask("POST", "$batch", "", "multipart/mixed; boundary=b", body.as_bytes(), 202)?;
+        if answer.contains("odata.error") { Err(io::Error::other(answer)) } else { Ok(()) }
+    }
+
+    /// All pages of a query.
+    fn pages(&mut self, filter: &str) -> io::Result<()> {
+        let filter = format!("$filter={}&", request::encode(filter));
+        let mut from = String::new();
+        loop {
+            self.ask("GET", "bench()", &format!("{filter}{from}"), "application/json", b"", 200)?;
+            let Some((partition, row)) = self.next.take() else { return Ok(()) };
+            let (partition, row) = (request::encode(&partition), request::encode(&row));
+            from = format!("NextPartitionKey={partition}&NextRowKey={row}&");
+        }
+    }
+}
+
+impl Connection for Client {
+    fn insert(&mut self, number: u64) -> io::Result<()> {
+        let body = keyed(&format!("i{:02}", number % 100), &format!("{number:010}"), number);
+        self.ask("POST", "writes", "", "application/json", body.as_bytes(), 201).map(drop)
+    }
+
+    fn get(&mut self, number: u64) -> io::Result<()> {
+        let path = format!("bench(PartitionKey='{:08}',RowKey='{number:010}')", number / PARTITION);
+        self.ask("GET", &path, "", "application/json", b"", 200).map(drop)
+    }
+
+    fn batch(&mut self, number: u64) -> io::Result<()> {
+        let one = |row: u64| keyed(&format!("b{number:010}"), &format!("{row:03}"), row);
+        self.submit("writes", (0..BATCH).map(one))
+    }
+
+    fn partition(&mut self, number: u64) -> io::Result<()> {
+        self.pages(&format!("PartitionKey eq '{number:08}'"))
+    }
+
+    fn scan(&mut self) -> io::Result<()> {
+        self.pages("Number eq 7 and Flag eq false")
+    }
+}

@@ -1,0 +1,229 @@
+//! `lazuli-benches table`: what a table does, against Azurite and PostgreSQL, all in one run.
+//!
+//! An entity has five properties and about 200 bytes. PostgreSQL has the same columns with a primary key over both keys, prepared
+//! statements and its default synchronous commit. Windows of all sides take turns, and the median is reported. The scan reads a
+//! whole table through a filter on a property, which no index helps; its rate is entities looked at.
+
+mod azure;
+mod postgres;
+
+use crate::clock::now;
+use crate::databases;
+use crate::peers::{self, Scratch};
+use crate::report;
+use crate::server::Launch;
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Entities of a partition that is read, and of a batch.
+pub const PARTITION: u64 = 1000;
+pub const BATCH: u64 = 100;
+/// Of the entities that are read, one in so many fits the scan's filter.
+pub const WANTED: u64 = 10_000;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The binary that is measured
+    #[arg(long, default_value = "target/release/lazuli")]
+    lazuli: PathBuf,
+    /// Where conformance/install put Azurite and Node
+    #[arg(long, env = "LAZULI_CLIENTS")]
+    clients: PathBuf,
+    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
+    #[arg(long, default_value = "target")]
+    scratch: PathBuf,
+    /// Entities in the table that is read and scanned
+    #[arg(long, default_value_t = 1_000_000)]
+    entities: u64,
+    /// Azurite reads all of a table for each page: its own has this many
+    #[arg(long, default_value_t = 10_000)]
+    azurite_entities: u64,
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Replace the measured part of this Markdown file
+    #[arg(long)]
+    report: Option<PathBuf>,
+}
+
+/// A table somewhere, with entities `0..count`, a thousand to a partition.
+pub trait Peer: Sync {
+    fn name(&self) -> &'static str;
+    fn connect(&self) -> io::Result<Box<dyn Connection>>;
+    /// Fills the table in whatever way is fastest.
+    fn fill(&self, count: u64) -> io::Result<()>;
+}
+
+pub trait Connection {
+    /// A new entity, in one of a hundred partitions of its own.
+    fn insert(&mut self, number: u64) -> io::Result<()>;
+    /// An entity by its keys.
+    fn get(&mut self, number: u64) -> io::Result<()>;
+    /// A hundred new entities of one partition, all or none.
+    fn batch(&mut self, number: u64) -> io::Result<()>;
+    /// All thousand entities of a partition.
+    fn partition(&mut self, number: u64) -> io::Result<()>;
+    /// The whole table through a filter on a property.
+    fn scan(&mut self) -> io::Result<()>;
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Insert,
+    Get,
+    Batch,
+    Partition,
+    Scan,
+}
+
+impl Work {
+    const ALL: [(Work, &'static [usize]); 5] = [
+        (Work::Get, &[1, 32]),
+        (Work::Partition, &[1, 8]),
+        (Work::Scan, &[1]),
+        (Work::Insert, &[1, 32]),
+        (Work::Batch, &[1, 32]),
+    ];
+
+    fn title(self) -> &'static str {
+        match self {
+            Work::Insert => "insert",
+            Work::Get => "get by both keys",
+            Work::Batch => "batch of 100",
+            Work::Partition => "query of 1,000 in a partition",
+            Work::Scan => "filtered scan, entities",
+        }
+    }
+
+    /// How many of what is counted one turn does.
+    fn counts(self, entities: u64) -> f64 {
+        match self {
+            Work::Insert | Work::Get | Work::Batch | Work::Partition => 1.0,
+            Work::Scan => entities as f64,
+        }
+    }
+}
+
+struct Row {
+    work: Work,
+    entities: u64,
+    clients: usize,
+    who: &'static str,
+    rate: f64,
+    p50: f64,
+    p99: f64,
+}
+
+struct Side {
+    peer: Box<dyn Peer>,
+    entities: u64,
+    /// Where new names go on.
+    numbers: AtomicU64,
+}
+
+pub fn run(options: &Options) -> io::Result<()> {
+    let load_before = report::load_average();
+    let scratch = Scratch::new(&options.scratch)?;
+    let start = |launch: Launch| launch.start(&crate::request::list_tables());
+    let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
+    let azurite = start(peers::azurite_table(&options.clients, &scratch.0)?)?;
+    let postgres = databases::postgres(&scratch.0)?;
+    let side = |peer: Box<dyn Peer>, entities| Side { peer, entities, numbers: AtomicU64::new(0) };
+    let sides = [
+        side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities),
+        side(Box::new(azure::Azure::new("Azurite", azurite.at)?), options.azurite_entities),
+        side(Box::new(postgres::Postgres::new(postgres.port)?), options.entities),
+    ];
+    for side in &sides {
+        side.peer.fill(side.entities)?;
+    }
+    let mut rows = Vec::new();
+    for (work, clients) in Work::ALL {
+        for &clients in clients {
+            rows.extend(line(&sides, clients, work, options)?);
+        }
+    }
+    write(&rows, &load_before, &scratch, options)
+}
+
+/// The median window of each side.
+fn line(sides: &[Side], clients: usize, work: Work, options: &Options) -> io::Result<Vec<Row>> {
+    let mut windows: Vec<Vec<(f64, f64, f64)>> = sides.iter().map(|_| Vec::new()).collect();
+    for round in 0..=options.rounds {
+        for (side, windows) in sides.iter().zip(&mut windows) {
+            let window = window(side, clients, work, options.seconds)?;
+            if round > 0 {
+                windows.push(window);
+            }
+        }
+    }
+    let row = |(side, mut windows): (&Side, Vec<(f64, f64, f64)>)| {
+        windows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (rate, p50, p99) = windows[windows.len() / 2];
+        let row = Row { work, entities: side.entities, clients, who: side.peer.name(), rate, p50, p99 };
+        println!("{}", row.markdown());
+        row
+    };
+    Ok(sides.iter().zip(windows).map(row).collect())
+}
+
+/// Rate, p50 and p99 in milliseconds.
+fn window(side: &Side, clients: usize, work: Work, seconds: f64) -> io::Result<(f64, f64, f64)> {
+    let period = Duration::from_secs_f64(seconds);
+    let began = now();
+    let mut times: Vec<Duration> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(|| client(side, work, period))).collect();
+        let times: io::Result<Vec<_>> = clients.into_iter().map(|one| one.join().expect("no client panics")).collect();
+        times.map(|times| times.concat())
+    })
+    .map_err(|error| io::Error::other(format!("{}: {error}", side.peer.name())))?;
+    let elapsed = (now() - began).as_secs_f64();
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    Ok((times.len() as f64 * work.counts(side.entities) / elapsed, at(0.5), at(0.99)))
+}
+
+fn client(side: &Side, work: Work, period: Duration) -> io::Result<Vec<Duration>> {
+    let mut connection = side.peer.connect()?;
+    let (began, mut times) = (now(), Vec::new());
+    loop {
+        let number = side.numbers.fetch_add(1, Ordering::Relaxed);
+        // Far apart, so that no read is of what the one before has read.
+        let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % side.entities;
+        let before = now();
+        match work {
+            Work::Insert => connection.insert(number)?,
+            Work::Get => connection.get(scattered)?,
+            Work::Batch => connection.batch(number)?,
+            Work::Partition => connection.partition(scattered / PARTITION)?,
+            Work::Scan => connection.scan()?,
+        }
+        let after = now();
+        times.push(after - before);
+        if after - began >= period {
+            return Ok(times);
+        }
+    }
+}
+
+impl Row {
+    fn markdown(&self) -> String {
+        let Row { work, entities, clients, who, rate, p50, p99 } = self;
+        format!("| {} | {entities} | {clients} | {who} | {rate:.0} | {p50:.2} | {p99:.2} |", work.title())
+    }
+}
+
+fn write(rows: &[Row], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
+    let machine = report::machine(&scratch.0);
+    let azurite = peers::versions(&options.clients)[0].clone();
+    let mut text = format!("{machine} Load average before the run: {load_before}. {azurite}, PostgreSQL.\n\n");
+    text +=
+        "| work | entities there | clients | server | per second | p50 ms | p99 ms |\n|---|--:|--:|---|--:|--:|--:|\n";
+    rows.iter().for_each(|row| writeln!(text, "{}", row.markdown()).expect("text grows"));
+    println!("\n{text}");
+    report::replace(options.report.as_deref(), "tables", &text)
+}

@@ -1,0 +1,40 @@
+//! Append Block From URL.
+
+use lazuli_model::Refusal;
+use lazuli_model::blob::Family;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::copy_source::{self, From};
+use crate::blob::{append_block, content, encryption};
+use crate::operation::{Body, Spec, When};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "AppendBlockFromURL",
+    when: &[When::Header("x-ms-copy-source")],
+    body: Body::None,
+    ..append_block::SPEC
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    let append = append_block::parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
+    let claimed = copy_source::claimed(&ask.head)?;
+    let range = copy_source::range(&ask.head)?;
+    let opened = copy_source::open(ask, Family::FromUrl, false, false).await.map_err(copy_source::unsaid)?;
+    let most = append_block::limit(ask.head.version);
+    let taken = match opened.from {
+        From::Here { mut reader, .. } => {
+            let span = copy_source::span(ask, range, reader.blob.content.length, most)?;
+            content::from_source(ask, &mut reader, span, claimed).await
+        }
+        From::Elsewhere(mut fetched) => content::from_elsewhere(ask, &mut fetched, most, claimed, false).await,
+    };
+    let (received, digests) = taken.map_err(copy_source::unsaid)?;
+    if received.length == 0 {
+        return Err(Refusal::InvalidHeaderValue { header: "x-ms-source-range".into(), value: "0".into() }.into());
+    }
+    let (offset, blob) = ask.store.append_block(&at, append, received).await?;
+    Ok(digests.answer(append_block::answer(&blob, offset), &ask.head, false))
+}

@@ -1,0 +1,44 @@
+//! Copy Blob From URL: a copy that is whole when it is answered, of a source of at most 256 MiB, checked against its digest.
+
+use lazuli_model::blob::{CopyBlob, CopyTags, Family};
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::copy_source::{self, From};
+use crate::blob::{content, copy_blob, encryption};
+use crate::operation::{Spec, When};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "CopyBlobFromURL",
+    when: &[
+        When::Header("x-ms-copy-source"),
+        When::NoHeader("x-ms-blob-type"),
+        When::HeaderIs("x-ms-requires-sync", "true"),
+    ],
+    ..copy_blob::SPEC
+};
+
+/// "Copy Blob From URL" reference.
+const SOURCE_MAX: u64 = 256 << 20;
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    let copy = copy_blob::parse(ask, Family::FromUrl, encryption::settle(ask).await?)?;
+    let claimed = copy_source::claimed(&ask.head)?;
+    let opened = copy_source::open(ask, Family::FromUrl, false, copy.tags == CopyTags::OfSource).await?;
+    let copy = CopyBlob { source: opened.url, ..copy };
+    let (blob, digests) = match opened.from {
+        From::Here { mut reader, which } => {
+            let span = copy_source::span(ask, None, reader.blob.content.length, SOURCE_MAX)?;
+            let digests = content::of_source(ask, &mut reader, span, claimed, false).await?;
+            (ask.store.copy_blob(&at, copy, *reader, which, content::lock(ask)?).await?, digests)
+        }
+        From::Elsewhere(mut fetched) => {
+            let (received, digests) = content::from_elsewhere(ask, &mut fetched, SOURCE_MAX, claimed, false).await?;
+            (ask.store.copy_received(&at, copy, fetched.blob.clone(), received).await?, digests)
+        }
+    };
+    let answer = copy_blob::answer(&blob).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    Ok(digests.answer(answer, &ask.head, false))
+}

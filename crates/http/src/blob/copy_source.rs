@@ -1,0 +1,267 @@
+//! `x-ms-copy-source`: where a copy comes from, who may read it there, and in which words it is refused.
+//!
+//! Held true: a source in this server is read under the rights that it was named with (its own SAS, a token, public access), as
+//! if its address were asked for; the key of the account opens the account's own sources to Copy Blob alone (observed). What is
+//! elsewhere is fetched only where the operator allows it (`sources`).
+
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use lazuli_model::blob::{CopySource, CopyTags, Family, Which};
+use lazuli_model::conditions::Match;
+use lazuli_model::tags::TagCondition;
+use lazuli_model::{Conditions, Refusal, Timestamp, Version};
+use lazuli_store::{Failure, Reader};
+
+use crate::answer::name;
+use crate::auth::Grant;
+use crate::blob::{encryption, get_blob, headers};
+use crate::head::Head;
+use crate::serve::Ask;
+use crate::sources::{self, Fetched};
+use crate::status::{self, Subject};
+use crate::wire::digest::{Claimed, parse_crc64, parse_md5};
+use crate::wire::range::{ByteRange, Span};
+
+/// Failed copies say since then what the source answered.
+const NAMES_THE_FAULT: Version = Version::new(2025, 11, 5);
+
+/// The address as a copy shows it later: all but the signature (observed).
+pub fn shown(url: &str) -> String {
+    let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.split('=').next().unwrap_or_default().eq_ignore_ascii_case("sig"))
+        .collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+/// A source that may be read.
+pub struct Opened {
+    /// As [`shown`].
+    pub url: String,
+    pub from: From,
+}
+
+pub enum From {
+    Here { reader: Box<Reader>, which: Which },
+    Elsewhere(Box<Fetched>),
+}
+
+/// Finds the source and opens it. `tags` is whether its tags are wanted too.
+pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -> Result<Opened, Failure> {
+    let url = ask.head.required("x-ms-copy-source", |text| (text.len() <= 2048).then(|| text.to_owned()))?;
+    let uri: Uri = url.parse().map_err(|_| invalid(&url))?;
+    let conditions = conditions(&ask.head)?;
+    let from = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&url))? {
+        sources::Place::Here => here(ask, family, uri, conditions, rehydrates, tags).await,
+        sources::Place::Elsewhere => {
+            let fetched = ask.edge.fetch(&ask.head, &uri).await;
+            fetched.map(|fetched| From::Elsewhere(Box::new(fetched))).map_err(Fault::Verify)
+        }
+        sources::Place::Forbidden => Err(Fault::Verify(forbidden().into())),
+    };
+    match from {
+        Ok(from) => Ok(Opened { url: shown(&url), from }),
+        Err(Fault::Request(refusal)) => Err(refusal.into()),
+        Err(Fault::Verify(failure)) => Err(cannot_verify(ask, failure)),
+    }
+}
+
+/// Whose fault it is that there is no source.
+enum Fault {
+    /// The request's: said as it is.
+    Request(Refusal),
+    /// The source's: passed on as CannotVerifyCopySource.
+    Verify(Failure),
+}
+
+fn invalid(url: &str) -> Refusal {
+    Refusal::InvalidHeaderValue { header: "x-ms-copy-source".into(), value: url.to_owned() }
+}
+
+fn forbidden() -> Refusal {
+    Refusal::CannotVerifyCopySource {
+        status: 403,
+        code: "AuthorizationFailure".into(),
+        message: "This server does not fetch copy sources from that host. Its operator can allow it.".into(),
+    }
+}
+
+async fn here(
+    ask: &Ask,
+    family: Family,
+    uri: Uri,
+    conditions: Conditions,
+    rehydrates: bool,
+    tags: bool,
+) -> Result<From, Fault> {
+    let passed_on = |failure: Failure| match (family, failure) {
+        // Copy Blob finds its own account's source as it finds its target; what it may not read, it cannot verify.
+        (Family::Copy, Failure::Refused(refusal)) => Fault::Request(refusal),
+        (Family::Copy | Family::FromUrl, failure) => Fault::Verify(failure),
+    };
+    let head = head(ask, uri).map_err(|refusal| Fault::Verify(refusal.into()))?;
+    let at = head.blob_at().map_err(|refusal| Fault::Verify(refusal.into()))?;
+    let which = headers::which(&head).map_err(|refusal| Fault::Verify(refusal.into()))?;
+    let grant = admit(ask, &head, family).await.map_err(Fault::Verify)?;
+    let wants_tags = tags || conditions.if_tags.is_some();
+    if wants_tags && !grant.owner && !grant.letters.has('t') {
+        return Err(Fault::Verify(Refusal::AuthorizationPermissionMismatch.into()));
+    }
+    let key = encryption::source_key(&ask.head).map_err(Fault::Request)?;
+    let hash = key.as_ref().map(|key| key.hash());
+    let source = CopySource { which, conditions, family, rehydrates, key: hash };
+    let mut reader = ask.store.open_source(&at, &source).await.map_err(passed_on)?;
+    encryption::permit_read(ask, &reader.blob).map_err(Fault::Request)?;
+    reader.unlock(key);
+    Ok(From::Here { reader: Box::new(reader), which })
+}
+
+/// What a client would send to read the source itself.
+fn head(ask: &Ask, uri: Uri) -> Result<Head, Refusal> {
+    let mut sent = HeaderMap::new();
+    if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+        sent.insert(http::header::HOST, host);
+    }
+    let token = ask.head.text("x-ms-copy-source-authorization").and_then(|text| HeaderValue::from_str(text).ok());
+    if let Some(token) = token {
+        sent.insert(http::header::AUTHORIZATION, token);
+    }
+    let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
+    let mut head = ask.edge.inner_head(&ask.head, Method::GET, uri, sent)?;
+    head.secure |= secure;
+    Ok(head)
+}
+
+async fn admit(ask: &Ask, source: &Head, family: Family) -> Result<Grant, Failure> {
+    let named = source.query.get("sig").is_some() || source.text("authorization").is_some();
+    if family == Family::Copy && ask.grant.owner && !named && source.account == ask.head.account {
+        return Ok(ask.grant.clone());
+    }
+    ask.edge.admit_inner(source, &get_blob::SPEC).await
+}
+
+/// The source's own answer becomes this request's.
+fn cannot_verify(ask: &mut Ask, failure: Failure) -> Failure {
+    let refusal = match failure {
+        Failure::Broken(fault) => return Failure::Broken(fault),
+        Failure::Refused(Refusal::NotImplemented { what }) => return Refusal::NotImplemented { what }.into(),
+        Failure::Refused(refusal) => refusal,
+    };
+    let (status, code, message) = match &refusal {
+        Refusal::CannotVerifyCopySource { status, code, message } => (*status, code.clone(), message.clone()),
+        _ => {
+            let said = status::of_subject(&refusal, Subject::Blob);
+            (said.status, said.code.into(), said.message)
+        }
+    };
+    if ask.head.version >= NAMES_THE_FAULT {
+        ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
+        if let Ok(code) = HeaderValue::from_str(&code) {
+            ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), code);
+        }
+    }
+    let detailed = ask.head.version >= NAMES_THE_FAULT;
+    Refusal::CannotVerifyCopySource { status, code: if detailed { code } else { "".into() }, message }.into()
+}
+
+/// Appended blocks and pages say less of what went wrong (observed).
+pub fn unsaid(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(Refusal::CannotVerifyCopySource { status, code, .. }) => {
+            let message = "Could not verify the copy source within the specified time.".into();
+            Refusal::CannotVerifyCopySource { status, code, message }.into()
+        }
+        Failure::Refused(Refusal::Md5Mismatch { .. }) => {
+            Refusal::Md5Mismatch { user: String::new(), server: String::new() }.into()
+        }
+        Failure::Refused(refusal) => refusal.into(),
+        Failure::Broken(fault) => Failure::Broken(fault),
+    }
+}
+
+/// `x-ms-source-if-*`
+fn conditions(head: &Head) -> Result<Conditions, Refusal> {
+    Ok(Conditions {
+        if_match: head.text("x-ms-source-if-match").map(Match::parse),
+        if_none_match: head.text("x-ms-source-if-none-match").map(Match::parse),
+        if_modified_since: head.opt("x-ms-source-if-modified-since", Timestamp::parse_http)?,
+        if_unmodified_since: head.opt("x-ms-source-if-unmodified-since", Timestamp::parse_http)?,
+        if_tags: head.text("x-ms-source-if-tags").map(TagCondition::parse).transpose()?,
+    })
+}
+
+/// `x-ms-copy-source-tag-option` and `x-ms-tags`.
+pub fn tags(head: &Head) -> Result<CopyTags, Refusal> {
+    let copies = head.opt("x-ms-copy-source-tag-option", |text| match text.to_ascii_lowercase().as_str() {
+        "copy" => Some(true),
+        "replace" => Some(false),
+        _ => None,
+    })?;
+    match (copies, head.text("x-ms-tags")) {
+        (Some(true), Some(_)) => Err(Refusal::BothUserTagsAndSourceTagsCopyPresent),
+        (Some(true), None) => Ok(CopyTags::OfSource),
+        (Some(false) | None, _) => Ok(CopyTags::These(headers::tags(head)?)),
+    }
+}
+
+/// `x-ms-source-range`, or all of it.
+pub fn range(head: &Head) -> Result<Option<ByteRange>, Refusal> {
+    head.opt("x-ms-source-range", ByteRange::parse)
+}
+
+/// The bytes that are asked for; beyond the end of the source there are none.
+pub fn span(ask: &mut Ask, range: Option<ByteRange>, length: u64, most: u64) -> Result<Span, Failure> {
+    let span = match range {
+        None => Ok(Span::whole(length)),
+        Some(range) => range.within(length),
+    };
+    let span = span.map_err(|refusal| cannot_verify(ask, refusal.into()))?;
+    if span.length() > most { Err(too_large(ask)) } else { Ok(span) }
+}
+
+pub fn too_large(ask: &mut Ask) -> Failure {
+    let refusal = Refusal::CannotVerifyCopySource {
+        status: 409,
+        code: "RequestBodyTooLarge".into(),
+        message:
+            "The source request entity body for copy source is too large and exceeds the maximum permissible limit."
+                .into(),
+    };
+    cannot_verify(ask, refusal.into())
+}
+
+/// `x-ms-source-content-md5` and `-crc64`, in the place of a body's digests.
+pub fn claimed(head: &Head) -> Result<Claimed, Refusal> {
+    let claimed = Claimed {
+        transfer_md5: head.text("x-ms-source-content-md5").map(parse_md5).transpose()?,
+        blob_md5: None,
+        crc64: head.opt("x-ms-source-content-crc64", parse_crc64)?,
+    };
+    if claimed.transfer_md5.is_some() && claimed.crc64.is_some() {
+        return Err(Refusal::BothCrc64AndMd5HeaderPresent);
+    }
+    Ok(claimed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As observed.
+    #[test]
+    fn the_signature_is_not_shown() {
+        let plain = "https://a.blob.core.windows.net/c/b";
+        let table = [
+            (plain.to_owned(), plain.to_owned()),
+            (format!("{plain}?sig=x%3D"), plain.to_owned()),
+            (
+                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b&sig=x%3D"),
+                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b"),
+            ),
+            (format!("{plain}?Sig=x&snapshot=2"), format!("{plain}?snapshot=2")),
+        ];
+        for (url, expected) in table {
+            assert_eq!(shown(&url), expected);
+        }
+    }
+}

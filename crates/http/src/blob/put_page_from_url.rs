@@ -1,0 +1,40 @@
+//! Put Page From URL.
+
+use lazuli_model::Refusal;
+use lazuli_model::blob::Family;
+use lazuli_store::Failure;
+
+use crate::answer::{Answer, name};
+use crate::blob::copy_source::{self, From};
+use crate::blob::{content, encryption, put_page};
+use crate::operation::{Body, Spec, When};
+use crate::serve::Ask;
+
+pub const SPEC: Spec =
+    Spec { name: "PutPageFromURL", when: &[When::Header("x-ms-copy-source")], body: Body::None, ..put_page::SPEC };
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = ask.head.blob_at()?;
+    ask.head.required("x-ms-page-write", |text| text.eq_ignore_ascii_case("update").then_some(()))?;
+    let put = put_page::parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
+    let claimed = copy_source::claimed(&ask.head)?;
+    let range = copy_source::range(&ask.head)?;
+    let opened = copy_source::open(ask, Family::FromUrl, false, false).await.map_err(copy_source::unsaid)?;
+    let taken = match opened.from {
+        From::Here { mut reader, .. } => {
+            let span = copy_source::span(ask, range, reader.blob.content.length, put_page::WRITE_MAX)?;
+            content::from_source(ask, &mut reader, span, claimed).await
+        }
+        From::Elsewhere(mut fetched) => {
+            content::from_elsewhere(ask, &mut fetched, put_page::WRITE_MAX, claimed, false).await
+        }
+    };
+    let (received, digests) = taken.map_err(copy_source::unsaid)?;
+    if received.length != put.pages.length() {
+        let value = ask.head.text("x-ms-source-range").unwrap_or_default().to_owned();
+        return Err(Refusal::InvalidHeaderValue { header: "x-ms-source-range".into(), value }.into());
+    }
+    let blob = ask.store.put_page(&at, put, received).await?;
+    let answer = encryption::describe(put_page::answer(&blob), &blob.encryption);
+    Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
+}

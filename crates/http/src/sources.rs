@@ -1,0 +1,248 @@
+//! Where copies may come from. What this server stores itself is read from its store, and never over the network; any other host
+//! only if the operator has named it, so that nobody can use this server to reach into a network that they are not in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
+use lazuli_model::{Metadata, Refusal, Timestamp};
+use lazuli_store::{Broken, Failure, Source};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::head::{Head, account_in_host};
+use crate::serve::Edge;
+use crate::wire::digest::parse_kept_md5;
+
+/// Where a source is, seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Here,
+    Elsewhere,
+    Forbidden,
+}
+
+/// A connection to another host.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+type Dialling = std::pin::Pin<Box<dyn Future<Output = std::io::Result<Box<dyn Wire>>> + Send>>;
+
+/// Connects to a host and a port, with TLS or without.
+pub type Dial = Arc<dyn Fn(String, u16, bool) -> Dialling + Send + Sync>;
+
+/// What is known of places besides the request's own.
+#[derive(Clone)]
+pub struct Sources {
+    /// Hosts with ports at which this server listens.
+    pub own: Vec<String>,
+    /// Hosts that may be fetched from: `example.com`, `*.example.com`, with a port if it is not the scheme's.
+    pub allowed: Vec<String>,
+    pub dial: Option<Dial>,
+    fetches: Arc<Semaphore>,
+}
+
+/// Fetches under way at a time. Whoever wants one more is told that the server is busy.
+const FETCHES_MAX: usize = 16;
+
+/// How long another host may take to connect and to begin its answer, and how long it may pause in it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Sources {
+    pub fn new(own: Vec<String>, allowed: Vec<String>, dial: Option<Dial>) -> Self {
+        Self { own, allowed, dial, fetches: Arc::new(Semaphore::new(FETCHES_MAX)) }
+    }
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self::new(Vec::new(), Vec::new(), None)
+    }
+}
+
+/// A source on its way in from another host.
+pub struct Fetched {
+    /// What the other host says of it, as a record.
+    pub blob: Blob,
+    /// If it said.
+    pub length: Option<u64>,
+    body: Incoming,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Source for Fetched {
+    fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<Bytes>, Broken>> + Send + '_>> {
+        Box::pin(async {
+            loop {
+                let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.map_err(|_| Broken::HungUp)?;
+                match frame {
+                    None => return Ok(None),
+                    Some(Err(_)) => return Err(Broken::HungUp),
+                    Some(Ok(frame)) => match frame.into_data() {
+                        Ok(bytes) if !bytes.is_empty() => return Ok(Some(bytes)),
+                        Ok(_) | Err(_) => {}
+                    },
+                }
+            }
+        })
+    }
+}
+
+/// `None` when the address is none.
+pub fn place(edge: &Edge, outer: &Head, uri: &Uri) -> Option<Place> {
+    let authority = uri.authority()?;
+    uri.scheme_str().filter(|scheme| *scheme == "http" || *scheme == "https")?;
+    let own_name = outer.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str()));
+    let sources = edge.sources();
+    let listed = |names: &[String]| names.iter().any(|name| matches(name, authority.host(), authority.port_u16()));
+    if own_name || listed(&sources.own) {
+        return Some(Place::Here);
+    }
+    if listed(&sources.allowed) {
+        return Some(Place::Elsewhere);
+    }
+    let served = account_in_host(authority.host()).is_some_and(|(name, _)| edge.accounts().get(name).is_some());
+    Some(if served { Place::Here } else { Place::Forbidden })
+}
+
+/// `host`, `host:port`, or `*.host` with or without a port.
+fn matches(pattern: &str, host: &str, port: Option<u16>) -> bool {
+    let (name, wanted) = match pattern.rsplit_once(':') {
+        Some((name, digits)) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (name, digits.parse().ok())
+        }
+        _ => (pattern, None),
+    };
+    if wanted != port {
+        return false;
+    }
+    match name.strip_prefix("*.") {
+        None => host.eq_ignore_ascii_case(name),
+        Some(parent) => {
+            let host = host.to_ascii_lowercase();
+            host.strip_suffix(&parent.to_ascii_lowercase()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+        }
+    }
+}
+
+impl Edge {
+    /// Asks another host for a source. It is not followed to where it redirects: that host may not be allowed.
+    pub(crate) async fn fetch(&self, outer: &Head, uri: &Uri) -> Result<Fetched, Failure> {
+        let sources = self.sources();
+        let dial =
+            sources.dial.as_ref().ok_or(Refusal::NotImplemented { what: "A copy source on another host".into() })?;
+        let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Refusal::ServerBusy)?;
+        let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let request = ask(outer, uri)?;
+        let asking = async {
+            let wire = dial(host, port, secure).await.map_err(|error| error.to_string())?;
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(TokioIo::new(wire)).await.map_err(|error| error.to_string())?;
+            tokio::spawn(connection);
+            sender.send_request(request).await.map_err(|error| error.to_string())
+        };
+        let response = tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err("no answer in time".into()));
+        let response = response.map_err(|error| {
+            tracing::info!(%error, host = uri.host(), "a copy source could not be reached");
+            cannot_verify(500, "InternalError", "Could not verify the copy source within the specified time.")
+        })?;
+        if !response.status().is_success() {
+            return Err(refused(&response).into());
+        }
+        let length =
+            response.headers().get(http::header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
+        let blob = describe(response.headers(), outer.now);
+        Ok(Fetched { blob, length, body: response.into_body(), _permit: permit })
+    }
+}
+
+fn ask(outer: &Head, uri: &Uri) -> Result<Request<Empty<Bytes>>, Refusal> {
+    let mut request = Request::new(Empty::new());
+    *request.method_mut() = Method::GET;
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    *request.uri_mut() = path.parse().map_err(|_| Refusal::InvalidUri)?;
+    let mut add = |name: HeaderName, text: Option<&str>| {
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
+            request.headers_mut().insert(name, value);
+        }
+    };
+    add(HOST, uri.authority().map(|authority| authority.as_str()));
+    let token = outer.text("x-ms-copy-source-authorization");
+    add(AUTHORIZATION, token);
+    add(HeaderName::from_static("x-ms-version"), token.and(outer.text("x-ms-version")));
+    add(RANGE, outer.text("x-ms-source-range"));
+    add(IF_MATCH, outer.text("x-ms-source-if-match"));
+    add(IF_NONE_MATCH, outer.text("x-ms-source-if-none-match"));
+    add(IF_MODIFIED_SINCE, outer.text("x-ms-source-if-modified-since"));
+    add(IF_UNMODIFIED_SINCE, outer.text("x-ms-source-if-unmodified-since"));
+    Ok(request)
+}
+
+fn refused(response: &Response<Incoming>) -> Refusal {
+    let code = response.headers().get("x-ms-error-code").and_then(|code| code.to_str().ok());
+    let code = code.unwrap_or("CannotVerifyCopySource").to_owned();
+    let message = response.status().canonical_reason().unwrap_or("The copy source was refused.");
+    let status = match response.status() {
+        StatusCode::NOT_MODIFIED => 304,
+        status if status.is_redirection() => 400,
+        status => status.as_u16(),
+    };
+    Refusal::CannotVerifyCopySource { status, code: code.into(), message: message.to_owned().into() }
+}
+
+fn cannot_verify(status: u16, code: &'static str, message: &'static str) -> Refusal {
+    Refusal::CannotVerifyCopySource { status, code: code.into(), message: message.into() }
+}
+
+/// What a copy keeps of the headers of its source.
+fn describe(headers: &HeaderMap, now: Timestamp) -> Blob {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let pairs = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str().strip_prefix("x-ms-meta-")?;
+        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+    });
+    let headers = ContentHeaders {
+        content_type: text("content-type"),
+        encoding: text("content-encoding"),
+        language: text("content-language"),
+        md5: text("content-md5").and_then(|text| parse_kept_md5(&text).ok()),
+        cache_control: text("cache-control"),
+        disposition: text("content-disposition"),
+    };
+    let metadata = Metadata::new(pairs.collect()).unwrap_or_default();
+    Blob { headers, metadata, ..Blob::new(Kind::Block, ContentRef::EMPTY, now) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_name_hosts_and_nothing_else() {
+        let table = [
+            ("example.com", "Example.com", None, true),
+            ("example.com", "example.com", Some(8080), false),
+            ("example.com:8080", "example.com", Some(8080), true),
+            ("example.com", "evil-example.com", None, false),
+            ("*.example.com", "a.b.example.com", None, true),
+            ("*.example.com", "example.com", None, false),
+            ("*.example.com", "evilexample.com", None, false),
+            ("*.example.com:81", "a.example.com", Some(81), true),
+            ("[::1]:10000", "[::1]", Some(10000), true),
+        ];
+        for (pattern, host, port, expected) in table {
+            assert_eq!(matches(pattern, host, port), expected, "{pattern} {host} {port:?}");
+        }
+    }
+}
