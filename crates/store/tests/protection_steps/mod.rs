@@ -52,7 +52,11 @@ impl Run {
         let want = set.decide(self.base(name), Rehydration::DEFAULT, self.world.store.now());
         let got = self.world.store.set_blob_tier(&blob(name), set).await;
         if same("set tier", got, want.clone().map(drop)).is_some() {
-            self.reference.bases.get_mut(name).unwrap().blob = want.unwrap().0;
+            // The time of the change is the store's own.
+            let stored = self.world.store.blob(&blob(name), ReadBlob::default()).await.unwrap();
+            let want = Blob { tier_changed: stored.tier_changed, ..want.unwrap().0 };
+            assert_eq!(stored, want);
+            self.reference.bases.get_mut(name).unwrap().blob = want;
         }
     }
 
