@@ -115,7 +115,7 @@ impl Run {
             self.let_expire().await;
         }
         let name = self.name();
-        match self.random.below(27) {
+        match self.random.below(30) {
             0 | 1 => self.put_blob(&name).await,
             2..=4 => self.put_block(&name).await,
             5 | 6 => self.put_block_list(&name).await,
@@ -127,6 +127,7 @@ impl Run {
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
             19..=21 => self.protection_step(&name).await,
+            22..=24 => self.copy(&name).await,
             _ => self.sparse_step(&name).await,
         }
     }
@@ -141,6 +142,43 @@ impl Run {
         if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
             self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: vec![(None, bytes)] });
+            self.reference.pending.remove(name);
+        }
+    }
+
+    /// Of another blob or of a snapshot, perhaps its own.
+    async fn copy(&mut self, name: &str) {
+        let from = self.name();
+        let snapshot = if self.random.chance(40) { self.snapshot_of(&from) } else { None };
+        let family = *self.random.pick(&[Family::Copy, Family::FromUrl]);
+        let which = Which::snapshot(snapshot);
+        let conditions = self.conditions(&from);
+        let source = CopySource { which, conditions, family, rehydrates: false, key: None };
+        let copy = CopyBlob {
+            id: 1,
+            source: "http://here/".into(),
+            family,
+            metadata: None,
+            tags: CopyTags::OfSource,
+            tier: None,
+            seal: None,
+            protection: Protection::default(),
+            encryption: Default::default(),
+            conditions: self.conditions(name),
+            lease: self.lease(),
+            may_overwrite: true,
+        };
+        let (kept, now) = (self.find(&from, snapshot).cloned(), self.world.store.now());
+        let found = source.decide(kept.as_ref().map(|kept| &kept.blob), now);
+        let want = found.and_then(|found| copy.decide(self.base(name), found, no_content(), now));
+        let want = want.and_then(|_| self.permit_overwrite(name));
+        let got = match self.world.store.open_source(&blob(&from), &source).await {
+            Ok(reader) => self.world.store.copy_blob(&blob(name), copy, reader, which, None).await,
+            Err(failure) => Err(failure),
+        };
+        if let Some(blob) = same("copy", got, want) {
+            let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
+            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
