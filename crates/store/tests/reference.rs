@@ -113,7 +113,7 @@ impl Run {
             self.world.advance_seconds(self.random.next() % 10 * 2);
         }
         let name = self.name();
-        match self.random.below(24) {
+        match self.random.below(27) {
             0 | 1 => self.put_blob(&name).await,
             2..=4 => self.put_block(&name).await,
             5 | 6 => self.put_block_list(&name).await,
@@ -124,6 +124,7 @@ impl Run {
             13 => self.block_list(&name).await,
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
+            19..=21 => self.copy(&name).await,
             _ => self.sparse_step(&name).await,
         }
     }
@@ -137,6 +138,42 @@ impl Run {
         if let Some(blob) = same("put blob", got, want.map(drop)) {
             assert_eq!(blob.content.length, bytes.len() as u64);
             self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: vec![(None, bytes)] });
+            self.reference.pending.remove(name);
+        }
+    }
+
+    /// Of another blob or of a snapshot, perhaps its own.
+    async fn copy(&mut self, name: &str) {
+        let from = self.name();
+        let snapshot = if self.random.chance(40) { self.snapshot_of(&from) } else { None };
+        let family = *self.random.pick(&[Family::Copy, Family::FromUrl]);
+        let which = Which::snapshot(snapshot);
+        let conditions = self.conditions(&from);
+        let source = CopySource { which, conditions, family, rehydrates: false, key: None };
+        let copy = CopyBlob {
+            id: 1,
+            source: "http://here/".into(),
+            family,
+            metadata: None,
+            tags: CopyTags::OfSource,
+            tier: None,
+            seal: None,
+            protection: Protection::default(),
+            encryption: Default::default(),
+            conditions: self.conditions(name),
+            lease: self.lease(),
+            may_overwrite: true,
+        };
+        let (kept, now) = (self.find(&from, snapshot).cloned(), self.world.store.now());
+        let found = source.decide(kept.as_ref().map(|kept| &kept.blob), now);
+        let want = found.and_then(|found| copy.decide(self.base(name), found, no_content(), now));
+        let got = match self.world.store.open_source(&blob(&from), &source).await {
+            Ok(reader) => self.world.store.copy_blob(&blob(name), copy, reader, which, None).await,
+            Err(failure) => Err(failure),
+        };
+        if let Some(blob) = same("copy", got, want.map(drop)) {
+            let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
+            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
