@@ -136,6 +136,8 @@ impl Store {
     /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
     /// it is found again by the next round.
     pub async fn sweep_step(&self) -> Result<bool, Failure> {
+        // Whoever waits for a client to answer looks at the time again.
+        self.breaks.settle();
         let mut progress = self.sweep.turn.lock().await;
         let stepped = self.step(&mut progress).await;
         if stepped.is_err() {

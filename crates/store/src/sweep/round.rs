@@ -7,6 +7,7 @@ use lazuli_model::queue::{Place, Queue};
 
 use super::Progress;
 use crate::claims::Trash;
+use crate::file::sweep::ShareRound;
 use crate::keys::{self, BlobKeys, QueueKeys};
 use crate::records::{DeletedContainer, Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
@@ -61,6 +62,7 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    Shares(ShareRound),
     DeadSpaces(Key),
     /// Rows of lent pieces from here on.
     Lent(Key),
@@ -90,6 +92,10 @@ impl Store {
             Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
+            Round::Shares(round) => Some(match self.share_round(round, now).await? {
+                Some(round) => Round::Shares(round),
+                None => Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)),
+            }),
             Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
             Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
         };
@@ -208,7 +214,7 @@ impl Store {
         let end = keys::column(keys::ROOT, keys::QUEUES).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
         let Some((key, bytes)) = rows.first() else {
-            return Ok(Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)));
+            return Ok(Round::Shares(ShareRound::begin()));
         };
         let space = Space(decode::<Queue>(bytes)?.id);
         Ok(Round::Messages { space, from: keys::column(space, keys::MESSAGES), next: key.successor() })
