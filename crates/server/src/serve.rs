@@ -42,6 +42,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
+    let file = bind(settings.file, "--file-port").await?;
     let table = bind(settings.table, "--table-port").await?;
     let web = bind_or_move(settings.web, settings.web_may_move, "--web-port").await?;
     let console_at = bind_or_move(settings.console, settings.console_may_move, "--console-port").await?;
@@ -58,7 +59,12 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        let services = [("Blob", address(&blob)?), ("Queue", address(&queue)?), ("Table", address(&table)?)];
+        let services = [
+            ("Blob", address(&blob)?),
+            ("Queue", address(&queue)?),
+            ("Table", address(&table)?),
+            ("File", address(&file)?),
+        ];
         announce(&banner::text(&settings, &services, address(&web)?, address(&console_at)?));
     }
 
@@ -78,7 +84,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     tokio::spawn(listen::accept(web, Door::Website, shared.clone()));
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
     tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
-    tokio::spawn(listen::accept(table, Service::Table, shared));
+    tokio::spawn(listen::accept(table, Service::Table, shared.clone()));
+    tokio::spawn(listen::accept(file, Service::File, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
     signals.wait().await;

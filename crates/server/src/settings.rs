@@ -39,6 +39,7 @@ pub struct Settings {
     pub options: Options,
     pub blob: SocketAddr,
     pub queue: SocketAddr,
+    pub file: SocketAddr,
     pub table: SocketAddr,
     pub web: SocketAddr,
     /// Nobody asked for this port: if it is taken, another will do.
@@ -76,6 +77,7 @@ impl Settings {
             options: Options { loose: flags.loose, ..Options::default() },
             blob: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.blob_port),
             queue: SocketAddr::new(flags.azurite.queue_host.unwrap_or(flags.host), flags.queue_port),
+            file: SocketAddr::new(flags.host, flags.file_port),
             table: SocketAddr::new(flags.azurite.table_host.unwrap_or(flags.host), flags.table_port),
             web: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.web_port.unwrap_or(DEFAULT_WEB_PORT)),
             web_may_move: flags.web_port.is_none(),

@@ -55,12 +55,12 @@ pub mod snapshot_blob;
 pub mod undelete_blob;
 
 mod arrow_listing;
-mod content;
+pub(crate) mod content;
 pub(crate) mod copied;
 mod copy_source;
 pub(crate) mod encryption;
 pub(crate) mod headers;
-mod lease;
+pub(crate) mod lease;
 pub(crate) mod page;
 pub(crate) mod protection;
 
