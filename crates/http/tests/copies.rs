@@ -1,6 +1,5 @@
 //! Copies over the edge: whose rights a source is read under, and what is said when it cannot be read.
 
-#[allow(dead_code)] // it can do more than these tests ask
 mod client;
 
 use client::{Client, Server, start};
