@@ -7,6 +7,7 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod part;
+mod website;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -29,9 +30,10 @@ use tokio::sync::watch;
 
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
-use crate::auth::{self, Access as Openness, Grant};
+use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::body::Upload;
 use crate::cors;
+use crate::file;
 use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
@@ -84,6 +86,8 @@ struct Link {
     peer: IpAddr,
     service: Service,
     secure: bool,
+    /// Its requests are visits to static websites.
+    website: bool,
     spelling: Arc<Spelling>,
 }
 
@@ -130,11 +134,28 @@ impl Edge {
         peer: SocketAddr,
         service: Service,
         secure: bool,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link { peer: peer.ip(), service, secure, spelling: Arc::default() };
+        let link = Link { peer: peer.ip(), service, secure, website: false, spelling: Arc::default() };
+        self.serve_link(io, link, stop).await;
+    }
+
+    /// As [`Edge::serve`], for visitors of static websites.
+    pub async fn serve_website<I>(self: &Arc<Self>, io: I, peer: SocketAddr, secure: bool, stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let link = Link { peer: peer.ip(), service: Service::Blob, secure, website: true, spelling: Arc::default() };
+        self.serve_link(io, link, stop).await;
+    }
+
+    async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let peer = link.peer;
         let io = Watched::new(io, link.spelling.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
@@ -180,7 +201,9 @@ impl Edge {
             request_id,
             loose: self.options.loose,
         };
-        let done = match Head::read(parts, arrival) {
+        let read = if link.website { website::head(parts, arrival) } else { Head::read(parts, arrival) };
+        let done = match read {
+            Ok(head) if link.website => self.visit(head, upload).await,
             Ok(mut head) => {
                 head.spelt = spelt;
                 self.act(head, upload).await
@@ -250,6 +273,10 @@ impl Edge {
         self.settle_version(head).await?;
         let identity = auth::identify(head, &self.accounts)?;
         crate::table::untunnel(head)?;
+        // "Authorize with Microsoft Entra ID": to files, a token speaks for a backup.
+        if head.service == Service::File && matches!(identity, Identity::Token(_)) {
+            head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
+        }
         let row = match route(head)? {
             Route::Served(row) => row,
             Route::NotYet(spec) => return Err(not_implemented(spec.name)),
@@ -266,6 +293,18 @@ impl Edge {
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, grant))
+    }
+
+    /// Whether the source of a copy may be read. `owned`: the request itself proved to hold the account's key.
+    pub(crate) async fn admit_source(&self, head: &Head, spec: &Spec, owned: bool) -> Result<(), Failure> {
+        self.accounts.learn(&head.account, &self.store).await?;
+        let identity = match auth::identify(head, &self.accounts)? {
+            Identity::Anonymous if owned => Identity::Owner,
+            identity => identity,
+        };
+        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
+        auth::authorize(&identity, spec, head, openness.as_ref())?;
+        Ok(())
     }
 
     /// A request that does not say its version gets the account's default, else the oldest.
@@ -297,6 +336,9 @@ impl Edge {
             }
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Ok(self.store.queue_for_access(&head.queue_at()?).await?.map(Openness::from))
+            }
+            Target::Share(_) | Target::Path { .. } => {
+                Ok(self.store.share_for_access(&file::place::share(head)?).await?.map(Openness::from))
             }
             Target::Table(_) => match crate::table::signed_for(head) {
                 Some(at) => Ok(self.store.table(&at).await?.map(Openness::from)),
@@ -396,6 +438,8 @@ async fn run(row: usize, mut ask: Ask) -> Done {
     ask.body.drain();
     let subject = match operation.spec.on {
         On::Container => Subject::Container,
+        On::Share => Subject::Share,
+        On::Directory | On::File => Subject::File,
         On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
         On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
     };
@@ -441,7 +485,7 @@ fn route(head: &Head) -> Result<Route, Failure> {
         Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
         Service::Dfs => return Err(not_implemented("The Data Lake API")),
         Service::Table => return Ok(operation::route_in(Of::Table, head)?),
-        Service::File => return Err(not_implemented("The File service")),
+        Service::File => return Ok(operation::route_in(Of::File, head)?),
     }
     // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
     let lake =
@@ -471,6 +515,9 @@ fn not_implemented(what: &'static str) -> Failure {
 /// Headers and parameters that would change what a request means, and that we do not honour. To ignore them would be to
 /// lie: a blob that the client believes encrypted, immutable or versioned would not be.
 fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
+    if head.service == Service::File {
+        return Ok(());
+    }
     for (name, value) in &head.headers {
         let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
         let unsupported = match rest {

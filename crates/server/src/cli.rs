@@ -101,7 +101,7 @@ pub struct Flags {
     #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = 10002, global = true)]
     pub table_port: u16,
 
-    /// File (not served yet)
+    /// File
     #[arg(long, value_name = "PORT", default_value_t = 10003, global = true)]
     pub file_port: u16,
 
@@ -112,6 +112,10 @@ pub struct Flags {
     /// SMB (not served yet)
     #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
     pub smb_port: u16,
+
+    /// Static websites [default: 10005, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub web_port: Option<u16>,
 
     /// /healthz and /metrics [default: 10080, or a free port if that one is taken]
     #[arg(long, value_name = "PORT", global = true)]
