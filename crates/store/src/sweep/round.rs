@@ -52,6 +52,7 @@ pub(super) enum Round {
     /// What has expired in a container.
     Expiries {
         space: Space,
+        from: Key,
         next: Key,
     },
     /// Queues from here on.
@@ -89,7 +90,7 @@ impl Store {
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
             Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
             Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
-            Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
+            Round::Expiries { space, from, next } => Some(self.visit_expiries(space, from, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
             Round::Shares(round) => Some(match self.share_round(round, now).await? {
@@ -139,7 +140,7 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+            Some(_) | None => Round::Expiries { space, from: keys::column(space, keys::EXPIRIES), next },
         })
     }
 
@@ -185,12 +186,12 @@ impl Store {
         })
     }
 
-    async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
-        let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
-        for (expires, keys) in later {
-            self.sweep.hint_expiry(expires, keys);
-        }
-        Ok(if more { Round::Expiries { space, next } } else { Round::Due { space, next } })
+    async fn visit_expiries(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let more = self.expire_in(space, &from, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        Ok(match more {
+            Some(from) => Round::Expiries { space, from, next },
+            None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+        })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {
