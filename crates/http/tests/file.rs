@@ -47,7 +47,14 @@ async fn header_sets() {
     let rename = [("x-ms-file-rename-source", "https://account.file.core.windows.net/sha/dir/n")];
     let table: &[Row<'_, &[&str]>] = &[
         ("GET", "/sha/dir/f", &[], "", 200, &[stamps, smb, read, "accept-ranges"]),
-        ("GET", "/sha/dir/f", &[("x-ms-range", "bytes=1-2")], "", 206, &[stamps, smb, read, "accept-ranges content-range"]),
+        (
+            "GET",
+            "/sha/dir/f",
+            &[("x-ms-range", "bytes=1-2")],
+            "",
+            206,
+            &[stamps, smb, read, "accept-ranges content-range"],
+        ),
         ("HEAD", "/sha/dir/f", &[], "", 200, &[stamps, smb, read]),
         ("PUT", "/sha/dir/n", &[FILE, ("x-ms-content-length", "5")], "", 201, &[stamps, smb, encrypted]),
         ("PUT", "/sha/dir/n?comp=range", &clear, "", 201, &[stamps, "x-ms-file-last-write-time"]),
@@ -123,7 +130,14 @@ async fn refusals() {
         ("PUT", "/sha/dir/f?comp=nonsense", &[], "", 400, "InvalidQueryParameterValue"),
         ("PUT", &format!("/sha/x?restype=directory&{snapshot}"), &[], "", 400, "ShareSnapshotOperationNotSupported"),
         ("GET", &format!("/sha/dir/f?{snapshot}"), &[], "", 404, "ShareNotFound"),
-        ("PUT", "/sha/dir/f", &[("x-ms-copy-source", "https://error.file.core.windows.net")], "", 400, "InvalidHeaderValue"),
+        (
+            "PUT",
+            "/sha/dir/f",
+            &[("x-ms-copy-source", "https://error.file.core.windows.net")],
+            "",
+            400,
+            "InvalidHeaderValue",
+        ),
         ("PUT", "/sha/a*b?restype=directory", &[], "", 400, "InvalidResourceName"),
         ("PUT", "/UPPER?restype=share", &[], "", 400, "InvalidResourceName"),
     ];

@@ -190,7 +190,10 @@ async fn leases_read_only_and_quota() {
     assert_eq!(timed.err(), refused(Refusal::InfiniteLeaseDurationRequired));
     world.store.lease_file(&at("f"), acquire(Length::Infinite)).await.unwrap();
     assert_eq!(world.write("f", 0, b"x").await.err(), refused(Refusal::LeaseIdMissing));
-    assert_eq!(world.store.delete_file(&at("f"), Some(LeaseId(8))).await.err(), refused(Refusal::LeaseIdMismatchWithFileOperation));
+    assert_eq!(
+        world.store.delete_file(&at("f"), Some(LeaseId(8))).await.err(),
+        refused(Refusal::LeaseIdMismatchWithFileOperation)
+    );
     let moved = world.rename("f", "g", false).await;
     assert_eq!(moved.err(), refused(Refusal::LeaseIdMissing));
     world.store.lease_file(&at("f"), Action::Break { period_seconds: None }).await.unwrap();

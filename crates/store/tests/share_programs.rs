@@ -156,7 +156,8 @@ impl Run {
         let below = format!("{from}/");
         let moved: Vec<String> =
             self.tree.keys().filter(|path| **path == from || path.starts_with(&below)).cloned().collect();
-        let entries: Vec<_> = moved.iter().map(|path| (format!("{to}{}", &path[from.len()..]), self.tree.remove(path))).collect();
+        let entries: Vec<_> =
+            moved.iter().map(|path| (format!("{to}{}", &path[from.len()..]), self.tree.remove(path))).collect();
         for (path, entry) in entries {
             self.tree.insert(path, entry.unwrap());
         }
