@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Of {
     Blob,
     Queue,
-    File,
     Table,
+    File,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
