@@ -25,7 +25,7 @@ impl Run {
         let got = self.world.store.create_page_blob(&blob(name), put, length, 5).await;
         if let Some(blob) = same("create pages", got, want.map(drop)) {
             let blocks = vec![(None, vec![0; length as usize])];
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
+            self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
@@ -35,7 +35,7 @@ impl Run {
         let want = put.decide_append(self.base(name), 1, self.world.store.now());
         let got = self.world.store.create_append_blob(&blob(name), put).await;
         if let Some(blob) = same("create append", got, want.map(drop)) {
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: Vec::new() });
+            self.replace(name, Kept { blob, blocks: Vec::new() });
             self.reference.pending.remove(name);
         }
     }
