@@ -16,6 +16,8 @@ pub struct Request {
     pub head: Vec<u8>,
     /// Where the ten digits of the name are.
     number_at: Option<usize>,
+    /// Which page of a blob is written.
+    page: Option<Page>,
     /// Names are taken round robin from this many; without it every request has a new name.
     population: Option<u64>,
     pub body: Vec<u8>,
@@ -28,12 +30,30 @@ pub struct Request {
 impl Request {
     /// Puts the name's number into `head`, which is this request's head or a copy of it.
     pub fn set_number(&self, head: &mut [u8], number: u64) {
-        let Some(at) = self.number_at else { return };
-        let mut rest = self.population.map_or(number, |population| number % population);
-        for digit in head[at..at + DIGITS].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
+        if let Some(page) = self.page {
+            // An odd factor goes over all of them before it meets one again, here and there.
+            let from = number.wrapping_mul(0x9E37_79B9) % page.count * page.bytes;
+            write_digits(&mut head[page.range_at..], from);
+            write_digits(&mut head[page.range_at + DIGITS + 1..], from + page.bytes - 1);
         }
+        let Some(at) = self.number_at else { return };
+        write_digits(&mut head[at..], self.population.map_or(number, |population| number % population));
+    }
+}
+
+/// `count` pages of so many bytes, and where in the head the range stands.
+#[derive(Clone, Copy)]
+struct Page {
+    range_at: usize,
+    bytes: u64,
+    count: u64,
+}
+
+fn write_digits(to: &mut [u8], number: u64) {
+    let mut rest = number;
+    for digit in to[..DIGITS].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }
 
@@ -57,6 +77,35 @@ impl Site {
         Request { population: Some(population), headless_reply: true, ..self.numbered("HEAD", container, "", 200) }
     }
 
+    /// Of a page blob of `length` bytes, or of an append blob.
+    pub fn create(&self, container: &str, pages: Option<u64>) -> Request {
+        let extra = match pages {
+            Some(length) => format!("x-ms-blob-type: PageBlob\r\nx-ms-blob-content-length: {length}\r\n"),
+            None => "x-ms-blob-type: AppendBlob\r\n".to_owned(),
+        };
+        self.numbered("PUT", container, &format!("{extra}Content-Length: 0\r\n"), 201)
+    }
+
+    /// To one of `population` append blobs.
+    pub fn append(&self, container: &str, population: u64, body: Vec<u8>) -> Request {
+        let extra = format!("Content-Length: {}\r\n", body.len());
+        let request = self.numbered_with("PUT", container, "comp=appendblock&", &extra, 201);
+        Request { population: Some(population), body, ..request }
+    }
+
+    /// Somewhere in one of `population` page blobs of `length` bytes.
+    pub fn put_page(&self, container: &str, population: u64, length: u64, body: Vec<u8>) -> Request {
+        const BEFORE: &str = "x-ms-range: bytes=";
+        let zeros = "0".repeat(DIGITS);
+        let length_header = format!("Content-Length: {}\r\n", body.len());
+        let extra = format!("{BEFORE}{zeros}-{zeros}\r\nx-ms-page-write: update\r\n{length_header}");
+        let request = self.numbered_with("PUT", container, "comp=page&", &extra, 201);
+        let found = request.head.windows(BEFORE.len()).position(|part| part == BEFORE.as_bytes());
+        let bytes = body.len() as u64;
+        let page = found.map(|at| Page { range_at: at + BEFORE.len(), bytes, count: length / bytes });
+        Request { population: Some(population), page, body, ..request }
+    }
+
     pub fn create_container(&self, container: &str) -> Request {
         request("PUT", &format!("/{ACCOUNT}/{container}?restype=container&{}", sas()), "Content-Length: 0\r\n", 201)
     }
@@ -71,12 +120,16 @@ impl Site {
     }
 
     fn numbered(&self, method: &str, container: &str, extra: &str, status: u16) -> Request {
+        self.numbered_with(method, container, "", extra, status)
+    }
+
+    fn numbered_with(&self, method: &str, container: &str, query: &str, extra: &str, status: u16) -> Request {
         let before = match self {
             Site::Azure => format!("/{ACCOUNT}/{container}/n"),
             Site::Files => format!("/{container}/n"),
         };
         let query = match self {
-            Site::Azure => format!("?{}", sas()),
+            Site::Azure => format!("?{query}{}", sas()),
             Site::Files => String::new(),
         };
         let number_at = Some(method.len() + 1 + before.len());
@@ -109,6 +162,7 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
     Request {
         head: head.into_bytes(),
         number_at: None,
+        page: None,
         population: None,
         body: Vec::new(),
         status,
@@ -155,6 +209,13 @@ mod tests {
         request.set_number(&mut head, 41_234);
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with("GET /devstoreaccount1/small/n0000000234?sv="), "{head}");
+        let request = Site::Azure.put_page("pages", 8, 1 << 20, vec![0; 4096]);
+        let mut head = request.head.clone();
+        request.set_number(&mut head, 3);
+        let head = String::from_utf8(head).unwrap();
+        let page = 3 * 0x9E37_79B9_u64 % 256 * 4096;
+        assert!(head.contains(&format!("x-ms-range: bytes={page:010}-{:010}\r\n", page + 4095)), "{head}");
+        assert!(head.starts_with("PUT /devstoreaccount1/pages/n0000000003?comp=page&sv="), "{head}");
         let file = Site::Files.get("small", 1000);
         assert!(file.head.starts_with(format!("GET /small/{} HTTP/1.1\r\n", file_name(0)).as_bytes()));
     }

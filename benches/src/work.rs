@@ -15,6 +15,11 @@ pub const LARGE: usize = 64 << 20;
 /// Reads go round robin over so many blobs, so that no server answers from one remembered reply.
 pub const SMALL_COUNT: u64 = 1000;
 pub const LARGE_COUNT: u64 = 4;
+/// What is appended, and what is written in place.
+const PART: usize = 4 << 10;
+const LOG_COUNT: u64 = 1000;
+const DISK_COUNT: u64 = 8;
+const DISK: u64 = 1 << 30;
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Work {
@@ -25,6 +30,8 @@ pub enum Work {
     List1000,
     PutUpload,
     GetLarge,
+    Append,
+    PutPage,
 }
 
 impl Work {
@@ -37,6 +44,8 @@ impl Work {
             Work::List1000 => "list 1000 of 1 k",
             Work::PutUpload => "PUT 4 MiB",
             Work::GetLarge => "GET 64 MiB",
+            Work::Append => "append 4 KiB to 1 k logs",
+            Work::PutPage => "write 4 KiB in 8 disks of 1 GiB",
         }
     }
 
@@ -49,6 +58,8 @@ impl Work {
             Work::List1000 => site.list("small", 1000),
             Work::PutUpload => site.put("uploads", noise(UPLOAD)),
             Work::GetLarge => site.get("large", LARGE_COUNT),
+            Work::Append => site.append("logs", LOG_COUNT, noise(PART)),
+            Work::PutPage => site.put_page("disks", DISK_COUNT, DISK, noise(PART)),
         }
     }
 }
@@ -60,6 +71,18 @@ pub fn prepare(at: SocketAddr) -> io::Result<()> {
     }
     fill(at, "small", SMALL, SMALL_COUNT, 8)?;
     fill(at, "large", LARGE, LARGE_COUNT, 1)?;
+    Ok(())
+}
+
+/// Creates the blobs that are appended to, or written in place.
+fn prepare_sparse(at: SocketAddr) -> io::Result<()> {
+    for (container, pages, count) in [("logs", None, LOG_COUNT), ("disks", Some(DISK), DISK_COUNT)] {
+        ask(at, &Site::Azure.create_container(container))?;
+        let (request, numbers) = (Site::Azure.create(container, pages), AtomicU64::new(0));
+        let period = Duration::from_secs(3600);
+        let (clients, threads) = (8, 2);
+        Load { at, request: &request, numbers: &numbers, clients, threads, period, limit: count }.run()?;
+    }
     Ok(())
 }
 
@@ -93,7 +116,11 @@ pub struct Options {
 pub fn run(options: &Options) -> io::Result<()> {
     let at = (Ipv4Addr::LOCALHOST, options.port).into();
     if !options.prepared {
-        prepare(at)?;
+        match options.work {
+            Work::Append | Work::PutPage => prepare_sparse(at)?,
+            Work::PutSmall | Work::GetSmall | Work::Head | Work::List100 => prepare(at)?,
+            Work::List1000 | Work::PutUpload | Work::GetLarge => prepare(at)?,
+        }
     }
     let request = options.work.request(&Site::Azure);
     let numbers = AtomicU64::new(options.from);

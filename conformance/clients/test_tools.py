@@ -176,6 +176,12 @@ def test_azcopy(azcopy, server, service, tree, tmp_path):
     down = tmp_path / "down"
     azcopy("copy", url("/*"), down, "--recursive", "--from-to=BlobLocal", "--check-md5=FailIfDifferentOrMissing")
     assert_same(tree, down)
+    # From server to server: small blobs by Put Blob From URL, large ones by Put Block From URL.
+    there = service.create_container(f"{name}-copy")
+    azcopy("copy", url("/*"), f"{server.endpoint}/{name}-copy?{sas}", "--recursive", "--from-to=BlobBlob")
+    container = service.get_container_client(name)
+    for file in files(tree):
+        assert there.download_blob(file).readall() == container.download_blob(file).readall()
     (tree / "readme.txt").write_bytes(b"changed")
     (tree / "new.txt").write_bytes(b"new")
     azcopy("sync", tree, url(), "--from-to=LocalBlob", "--delete-destination=true", "--compare-hash=MD5", "--put-md5")

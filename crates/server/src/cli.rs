@@ -129,6 +129,10 @@ pub struct Flags {
     #[arg(long = "setting", value_name = "NAME:SETTING=VALUE", global = true)]
     pub settings: Vec<String>,
 
+    /// A host besides this server that blobs may be copied from: example.com, *.example.com, HOST:PORT; repeatable
+    #[arg(long = "copy-source", value_name = "HOST", global = true)]
+    pub copy_sources: Vec<String>,
+
     /// A JSON file whose members are these flags: {"blob-port": 10000, "account": ["name:key"]}
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,

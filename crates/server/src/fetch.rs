@@ -71,7 +71,7 @@ where
 }
 
 /// Trusts whom the operating system trusts.
-fn connector() -> TlsConnector {
+pub fn connector() -> TlsConnector {
     static CONFIGURATION: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
     let configuration = CONFIGURATION.get_or_init(|| {
         let mut roots = rustls::RootCertStore::empty();

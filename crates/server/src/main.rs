@@ -16,6 +16,7 @@ mod oauth;
 mod operations;
 mod serve;
 mod settings;
+mod sources;
 mod telemetry;
 mod tls;
 

@@ -16,7 +16,7 @@ use crate::console::Console;
 use crate::data::Data;
 use crate::listen::{self, Shared, bind};
 use crate::settings::{Place, Settings};
-use crate::{account, background, banner, ids, oauth, telemetry};
+use crate::{account, background, banner, ids, oauth, sources, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -68,6 +68,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
     }
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
+    edge.allow_sources(sources::sources(&[address(&blob)?], &flags.copy_sources));
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));

@@ -94,7 +94,8 @@ fn release_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef, tras
 
 /// Whether a record besides the one at hand has `content`.
 pub(crate) fn is_shared(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<bool> {
-    Ok(content.id != 0 && get::<Count>(txn, &keys.shared(content.id))?.is_some())
+    // The row says how many in one way or another; that it is there says that there are several.
+    Ok(content.id != 0 && txn.get(&keys.shared(content.id))?.is_some())
 }
 
 /// One record less has `content`. The last one leaves garbage, of which `kept` went over to another content.

@@ -411,3 +411,69 @@ async fn a_random_life_on_disk() {
     sweep(&store).await;
     life.check(&store).await;
 }
+
+fn pages(from: u64, to: u64) -> PutPage {
+    PutPage {
+        pages: Pages::new(from, to - 1).unwrap(),
+        sequence: SequenceConditions::default(),
+        encryption: Default::default(),
+        conditions: Conditions::default(),
+        lease: None,
+    }
+}
+
+async fn received(store: &Store, bytes: &[u8]) -> lazuli_store::Received {
+    let mut body = Parts::of(bytes, 10_000);
+    store.receive(&mut body, Some(bytes.len() as u64), u64::MAX, false).await.unwrap()
+}
+
+/// Pages are copied as they are written: small ones and large, over windows, with holes between them, and from a snapshot too.
+#[tokio::test]
+async fn pages_are_copied_by_their_windows() {
+    let world = World::plain();
+    let store = &world.store;
+    create(store, "one", 1).await;
+    create(store, "two", 2).await;
+    let (from, to, early) = (at("one", "pages"), at("two", "copy"), at("two", "early"));
+    let length = 5 << 20;
+    store.create_page_blob(&from, put_blob(), length, 0).await.unwrap();
+    let mut expected = vec![0; length as usize];
+    for (seed, (start, end)) in
+        [(512, 1024), (1 << 20, (3 << 20) + 4096), ((1 << 20) - 2048, (1 << 20) + 512)].into_iter().enumerate()
+    {
+        let bytes = pattern(seed as u64, end - start);
+        store.put_page(&from, pages(start as u64, end as u64), received(store, &bytes).await).await.unwrap();
+        expected[start..end].copy_from_slice(&bytes);
+    }
+    let before = expected.clone();
+    let snapshot =
+        SnapshotBlob { metadata: None, encryption: Default::default(), conditions: Conditions::default(), lease: None };
+    let (time, _) = store.snapshot_blob(&from, snapshot).await.unwrap();
+    let bytes = pattern(9, 1 << 20);
+    store.put_page(&from, pages(2 << 20, 3 << 20), received(store, &bytes).await).await.unwrap();
+    expected[2 << 20..3 << 20].copy_from_slice(&bytes);
+
+    let size = world.content.size();
+    copy(store, &from, Which::Current, &to).await.unwrap();
+    copy(store, &from, Which::Snapshot(time), &early).await.unwrap();
+    assert_eq!(world.content.size(), size, "pieces are shared");
+    // The copy is a blob of its own, and so is what it was copied from; promoting the snapshot takes its bytes along.
+    store.put_page(&to, pages(0, 512), received(store, &pattern(4, 512)).await).await.unwrap();
+    copy(store, &from, Which::Snapshot(time), &from).await.unwrap();
+    assert!(get(store, &from, Which::Current).await.unwrap() == before);
+    store.delete_blob(&from, delete()).await.unwrap();
+    world.advance_seconds(3600);
+    sweep(store).await;
+    expected[..512].copy_from_slice(&pattern(4, 512));
+    assert!(get(store, &to, Which::Current).await.unwrap() == expected);
+    assert!(get(store, &early, Which::Current).await.unwrap() == before);
+
+    for name in ["one", "two"] {
+        drop_container(store, name).await;
+    }
+    for _ in 0..4 {
+        world.advance_seconds(25 * 3600);
+        sweep(store).await;
+    }
+    assert_eq!((world.rows(), world.content.size()), (String::new(), 0));
+}

@@ -127,7 +127,7 @@ impl Run {
             self.world.advance_seconds(self.random.next() % 10 * 2);
         }
         let name = self.name();
-        match self.random.below(27) {
+        match self.random.below(30) {
             0 | 1 => self.put_blob(&name).await,
             2..=4 => self.put_block(&name).await,
             5 | 6 => self.put_block_list(&name).await,
@@ -138,8 +138,9 @@ impl Run {
             13 => self.block_list(&name).await,
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
-            24 | 25 => self.delete_version(&name).await,
-            26 => self.undelete(&name).await,
+            19..=21 => self.copy(&name).await,
+            22 | 23 => self.delete_version(&name).await,
+            24 => self.undelete(&name).await,
             _ => self.sparse_step(&name).await,
         }
     }
@@ -260,6 +261,42 @@ impl Run {
         }
         reference.snapshots.extend(reference.gone_snapshots.extract_if(.., |(of, _), _| of == name).map(restored));
         reference.versions.extend(reference.gone_versions.extract_if(.., |(of, _), _| of == name));
+    }
+
+    /// Of another blob or of a snapshot, perhaps its own.
+    async fn copy(&mut self, name: &str) {
+        let from = self.name();
+        let snapshot = if self.random.chance(40) { self.snapshot_of(&from) } else { None };
+        let family = *self.random.pick(&[Family::Copy, Family::FromUrl]);
+        let which = Which::snapshot(snapshot);
+        let conditions = self.conditions(&from);
+        let source = CopySource { which, conditions, family, rehydrates: false, key: None };
+        let copy = CopyBlob {
+            id: 1,
+            source: "http://here/".into(),
+            family,
+            metadata: None,
+            tags: CopyTags::OfSource,
+            tier: None,
+            seal: None,
+            protection: Protection::default(),
+            encryption: Default::default(),
+            conditions: self.conditions(name),
+            lease: self.lease(),
+            may_overwrite: true,
+        };
+        let (kept, now) = (self.find(&from, snapshot).cloned(), self.world.store.now());
+        let found = source.decide(kept.as_ref().map(|kept| &kept.blob), now);
+        let want = found.and_then(|found| copy.decide(self.base(name), found, no_content(), now));
+        let got = match self.world.store.open_source(&blob(&from), &source).await {
+            Ok(reader) => self.world.store.copy_blob(&blob(name), copy, reader, which, None).await,
+            Err(failure) => Err(failure),
+        };
+        if let Some(blob) = same("copy", got, want.map(drop)) {
+            let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
+            self.replace(name, Kept { blob, blocks });
+            self.reference.pending.remove(name);
+        }
     }
 
     async fn put_block(&mut self, name: &str) {
@@ -464,7 +501,10 @@ impl Run {
             assert!(self.world.get(name, None).await.unwrap() == kept.bytes(), "{name}");
         }
         for ((name, id), kept) in &self.reference.versions {
-            assert!(self.world.bytes_of(name, Which::Version(*id)).await.unwrap() == kept.bytes(), "a version of {name}");
+            assert!(
+                self.world.bytes_of(name, Which::Version(*id)).await.unwrap() == kept.bytes(),
+                "a version of {name}"
+            );
         }
         self.compare_deleted().await;
         let include = Include { snapshots: true, uncommitted: true, ..Include::default() };

@@ -1,7 +1,7 @@
 //! `x-ms-copy-source`: where a copy comes from, who may read it there, and in which words it is refused.
 //!
 //! Held true: a source in this server is read under the rights that it was named with (its own SAS, a token, public access), as
-//! if its address were asked for; the key of the account opens the account's own sources to Copy Blob alone (observed). What is
+//! if its address were asked for; the account's key, or a token, opens the account's own sources to Copy Blob alone (observed). What is
 //! elsewhere is fetched only where the operator allows it (`sources`).
 
 use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -99,10 +99,10 @@ async fn here(
         (Family::Copy, Failure::Refused(refusal)) => Fault::Request(refusal),
         (Family::Copy | Family::FromUrl, failure) => Fault::Verify(failure),
     };
-    let head = head(ask, uri).map_err(|refusal| Fault::Verify(refusal.into()))?;
+    let mut head = head(ask, uri).map_err(|refusal| Fault::Verify(refusal.into()))?;
     let at = head.blob_at().map_err(|refusal| Fault::Verify(refusal.into()))?;
     let which = headers::which(&head).map_err(|refusal| Fault::Verify(refusal.into()))?;
-    let grant = admit(ask, &head, family).await.map_err(Fault::Verify)?;
+    let grant = admit(ask, &mut head, family).await.map_err(Fault::Verify)?;
     let wants_tags = tags || conditions.if_tags.is_some();
     if wants_tags && !grant.owner && !grant.letters.has('t') {
         return Err(Fault::Verify(Refusal::AuthorizationPermissionMismatch.into()));
@@ -132,10 +132,16 @@ fn head(ask: &Ask, uri: Uri) -> Result<Head, Refusal> {
     Ok(head)
 }
 
-async fn admit(ask: &Ask, source: &Head, family: Family) -> Result<Grant, Failure> {
+async fn admit(ask: &Ask, source: &mut Head, family: Family) -> Result<Grant, Failure> {
     let named = source.query.get("sig").is_some() || source.text("authorization").is_some();
     if family == Family::Copy && ask.grant.owner && !named && source.account == ask.head.account {
         return Ok(ask.grant.clone());
+    }
+    let token = ask.head.headers.get(http::header::AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
+    if family == Family::Copy
+        && let Some(token) = token.filter(|_| !named && source.account == ask.head.account)
+    {
+        source.headers.insert(http::header::AUTHORIZATION, token.clone());
     }
     ask.edge.admit_inner(source, &get_blob::SPEC).await
 }

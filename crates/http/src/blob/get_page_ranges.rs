@@ -31,7 +31,7 @@ pub const SPEC: Spec = Spec {
 pub const DIFF: Spec = Spec { name: "GetPageRangesDiff", when: &[When::Query("prevsnapshot")], ..SPEC };
 
 /// A list comes in pages since then.
-const PAGED_SINCE: Version = Version::new(2020, 10, 2);
+const PAGED_SINCE: Version = Version::new(2021, 6, 8);
 const PAGE_MAX: usize = 10_000;
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {

@@ -63,7 +63,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 /// The range, the conditions and the lease, which Put Page From URL has too.
 pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<PutPage, Refusal> {
-    let number = |name: &'static str| head.opt(name, |text| text.parse().ok());
+    let number = |name: &'static str| match head.opt(name, |text| text.parse::<i64>().ok())? {
+        Some(number) => u64::try_from(number).map(Some).map_err(|_| negative()),
+        None => Ok(None),
+    };
     Ok(PutPage {
         pages: pages(head)?,
         sequence: SequenceConditions {
@@ -75,6 +78,11 @@ pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<PutPage
         conditions: headers::conditions(head, spec)?,
         lease: headers::lease_id(head)?,
     })
+}
+
+/// The clients of Go expect this of a number that no blob can have.
+fn negative() -> Refusal {
+    Refusal::InvalidInput { reason: "A sequence number is not negative.".into() }
 }
 
 fn pages(head: &Head) -> Result<Pages, Refusal> {

@@ -99,8 +99,7 @@ impl Batch {
 impl SparseReader {
     /// A reader that has a batch from its first look.
     pub fn new(keys: BlobKeys, seen: Seen, batch: Batch) -> Self {
-        let (from, to) = (batch.start, batch.end);
-        Self { keys, seen, from, to, batch, stream: None, sealed: None }
+        Self { keys, seen, from: 0, to: 0, batch, stream: None, sealed: None }
     }
 
     /// Whether `from..to` needs no more rows.

@@ -10,6 +10,7 @@ use lazuli_engine::{BoxFuture, Clock, Embedded, Engine, Memory, Space, Stamp, co
 use super::window::{Place, Span};
 use super::*;
 use crate::claims::Trash;
+use crate::crypt::CustomerKey;
 use crate::keys::{self, BlobKeys};
 use crate::records::{Garbage, Run};
 use crate::upload::{Body, Received};
@@ -294,6 +295,44 @@ async fn programs_on_the_embedded_engine() {
         program(Arc::new(engine), "blob", seed, 60).await;
     }
     let _ = std::fs::remove_dir_all(&directory);
+}
+
+#[tokio::test]
+async fn what_a_customers_key_encrypts_is_read_with_it_alone() {
+    let (engine, content) = (Arc::new(Memory::with_clock(clock())), content::Memory::new());
+    let run = Trial::new(engine, content, "secret", 1);
+    let key = CustomerKey::new([7; 32], [0; 32]);
+    let mut want = vec![0; 2 * WINDOW as usize];
+    for (number, (at, length)) in
+        [(WINDOW - 50_000, 100_000), (WINDOW - 60_000, 20_000), (WINDOW - 100, 300)].into_iter().enumerate()
+    {
+        let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + number as u64) as u8).collect();
+        want[at as usize..(at + length) as usize].copy_from_slice(&bytes);
+        let lock = Some(key.lock(number as u128 + 1));
+        let mut source = Once(Some(bytes.into()));
+        let received = run.store.receive_encrypted(&mut source, Some(length), u64::MAX, false, lock).await.unwrap();
+        let (fill, keys, seen) = (Fill::of(&received), run.keys.clone(), run.at());
+        let written = run.store.transact_staged(keys.partition(), received.body.into_staged(), move |txn| {
+            let mut editor = Editor::new(&keys, seen);
+            editor.write(txn, at, &fill)?;
+            editor.finish(&mut Trash::default());
+            Ok(())
+        });
+        written.await.unwrap();
+    }
+    let (to, keys, seen) = (2 * WINDOW, &run.keys, run.at());
+    for from in [0, WINDOW - 55_555, WINDOW - 7, WINDOW + 100] {
+        let batch = run.store.look(|txn| Batch::load(txn, keys, seen, from, to)).await.unwrap();
+        let mut reader = SparseReader::new(keys.clone(), seen, batch);
+        reader.seek(from, to);
+        let mut bytes = Vec::new();
+        while let Some(part) = reader.next(&run.store, Some(&key)).await.unwrap() {
+            bytes.extend_from_slice(&part);
+        }
+        assert!(bytes == want[from as usize..], "from {from}");
+        reader.seek(WINDOW, to);
+        assert!(reader.next(&run.store, None).await.is_err(), "no key, no bytes");
+    }
 }
 
 #[tokio::test]

@@ -11,9 +11,7 @@ use lazuli_engine::{BoxFuture, Clock, Memory, Stamp, content};
 use lazuli_model::blob::*;
 use lazuli_model::container::{CreateContainer, DeleteContainer};
 use lazuli_model::{AccountName, BlobName, BlockId, Conditions, ContainerName, Metadata, Tags, Timestamp};
-use lazuli_store::{
-    BlobAt, Broken, ContainerAt, Entry, Failure, Include, ListBlobs, Received, Source, Store,
-};
+use lazuli_store::{BlobAt, Broken, ContainerAt, Entry, Failure, Include, ListBlobs, Received, Source, Store};
 
 pub const TICKS_PER_SECOND: u64 = 10_000_000;
 const START: u64 = 638_000_000_000_000_000;
@@ -154,10 +152,8 @@ impl World {
     pub async fn keep(&self, keeping: Keeping) {
         let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let days = keeping.deleted_days.map_or("off".to_owned(), |days| days.to_string());
-        let changes = vec![
-            set("versioning", if keeping.versions { "on" } else { "off" }),
-            set("blob-soft-delete", &days),
-        ];
+        let changes =
+            vec![set("versioning", if keeping.versions { "on" } else { "off" }), set("blob-soft-delete", &days)];
         self.store.set_account(&container("box").account, changes).await.unwrap();
     }
 

@@ -1,0 +1,34 @@
+//! Where copies may come from: this server, under the addresses at which it listens, and the hosts that the operator names.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use lazuli_http::sources::{Dial, Sources, Wire};
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+
+use crate::fetch::connector;
+
+/// `listening` are all addresses of this server; `allowed` is what `--copy-source` says.
+pub fn sources(listening: &[SocketAddr], allowed: &[String]) -> Sources {
+    let own = listening.iter().flat_map(|at| {
+        let port = at.port();
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        names.into_iter().map(move |name| format!("{name}:{port}")).chain([at.to_string()])
+    });
+    let dial = (!allowed.is_empty()).then(dial);
+    Sources::new(own.collect(), allowed.to_vec(), dial)
+}
+
+fn dial() -> Dial {
+    Arc::new(|host, port, secure| {
+        Box::pin(async move {
+            let socket = TcpStream::connect((host.as_str(), port)).await?;
+            if !secure {
+                return Ok(Box::new(socket) as Box<dyn Wire>);
+            }
+            let name = ServerName::try_from(host).map_err(std::io::Error::other)?;
+            Ok(Box::new(connector().connect(name, socket).await?) as Box<dyn Wire>)
+        })
+    })
+}
