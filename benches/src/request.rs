@@ -20,6 +20,8 @@ pub struct Request {
     page: Option<Page>,
     /// Names are taken round robin from this many; without it every request has a new name.
     population: Option<u64>,
+    /// Which range of a file is meant, instead of which name.
+    range: Option<Range>,
     pub body: Vec<u8>,
     /// The only status that counts as an answer.
     pub status: u16,
@@ -30,6 +32,9 @@ pub struct Request {
 impl Request {
     /// Puts the name's number into `head`, which is this request's head or a copy of it.
     pub fn set_number(&self, head: &mut [u8], number: u64) {
+        if let Some(range) = &self.range {
+            return range.set(head, number);
+        }
         if let Some(page) = self.page {
             // An odd factor goes over all of them before it meets one again, here and there.
             let from = number.wrapping_mul(0x9E37_79B9) % page.count * page.bytes;
@@ -47,6 +52,26 @@ struct Page {
     range_at: usize,
     bytes: u64,
     count: u64,
+}
+
+/// `x-ms-range: bytes=from-to`, with both ends in the head as ten digits.
+#[derive(Clone)]
+struct Range {
+    from_at: usize,
+    size: u64,
+    slots: u64,
+    /// One after the other, or all over the file.
+    scattered: bool,
+}
+
+impl Range {
+    fn set(&self, head: &mut [u8], number: u64) {
+        // An odd factor visits every slot of a power of two.
+        let number = if self.scattered { number.wrapping_mul(0x9E37_79B1) } else { number };
+        let from = number % self.slots * self.size;
+        write_digits(&mut head[self.from_at..], from);
+        write_digits(&mut head[self.from_at + DIGITS + 1..], from + self.size - 1);
+    }
 }
 
 fn write_digits(to: &mut [u8], number: u64) {
@@ -164,9 +189,92 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
         number_at: None,
         page: None,
         population: None,
+        range: None,
         body: Vec::new(),
         status,
         headless_reply: false,
+    }
+}
+
+/// Of a share: its files, or one file's ranges.
+pub struct Share<'a>(pub &'a str);
+
+impl Share<'_> {
+    fn ask(&self, method: &str, path: &str, query: &str, extra: &str, status: u16) -> Request {
+        let and = if query.is_empty() { "" } else { "&" };
+        request(method, &format!("/{ACCOUNT}/{}{path}?{query}{and}{}", self.0, sas()), extra, status)
+    }
+
+    pub fn create(&self) -> Request {
+        self.ask("PUT", "", "restype=share", "Content-Length: 0\r\n", 201)
+    }
+
+    pub fn snapshot(&self) -> Request {
+        self.ask("PUT", "", "restype=share&comp=snapshot", "Content-Length: 0\r\n", 201)
+    }
+
+    pub fn create_directory(&self, path: &str) -> Request {
+        self.ask("PUT", path, "restype=directory", "Content-Length: 0\r\n", 201)
+    }
+
+    pub fn rename_directory(&self, from: &str, to: &str) -> Request {
+        let extra =
+            format!("x-ms-file-rename-source: http://127.0.0.1/{ACCOUNT}/{}{from}\r\nContent-Length: 0\r\n", self.0);
+        self.ask("PUT", to, "restype=directory&comp=rename", &extra, 200)
+    }
+
+    pub fn list(&self, path: &str, page: u64) -> Request {
+        self.ask("GET", path, &format!("restype=directory&comp=list&maxresults={page}"), "", 200)
+    }
+
+    pub fn create_file(&self, path: &str, length: u64) -> Request {
+        let extra = format!("x-ms-type: file\r\nx-ms-content-length: {length}\r\nContent-Length: 0\r\n");
+        self.ask("PUT", path, "", &extra, 201)
+    }
+
+    /// A new empty file in a directory, at each request.
+    pub fn create_files(&self, directory: &str) -> Request {
+        let extra = "x-ms-type: file\r\nx-ms-content-length: 0\r\nContent-Length: 0\r\n";
+        self.numbered("PUT", directory, extra, 201)
+    }
+
+    pub fn stat(&self, directory: &str, population: u64) -> Request {
+        let request = self.numbered("HEAD", directory, "", 200);
+        Request { population: Some(population), headless_reply: true, ..request }
+    }
+
+    fn numbered(&self, method: &str, directory: &str, extra: &str, status: u16) -> Request {
+        let before = format!("/{ACCOUNT}/{}{directory}/n", self.0);
+        let number_at = Some(method.len() + 1 + before.len());
+        let zeros = "0".repeat(DIGITS);
+        Request { number_at, ..request(method, &format!("{before}{zeros}?{}", sas()), extra, status) }
+    }
+
+    pub fn write(&self, path: &str, size: usize, slots: u64, scattered: bool) -> Request {
+        let extra = format!("x-ms-write: update\r\nContent-Length: {size}\r\n");
+        let ranged = self.ranged("PUT", path, "comp=range", &extra, 201, (size as u64, slots, scattered));
+        Request { body: noise(size), ..ranged }
+    }
+
+    pub fn read(&self, path: &str, size: usize, slots: u64, scattered: bool) -> Request {
+        self.ranged("GET", path, "", "", 206, (size as u64, slots, scattered))
+    }
+
+    fn ranged(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        extra: &str,
+        status: u16,
+        (size, slots, scattered): (u64, u64, bool),
+    ) -> Request {
+        let zeros = "0".repeat(DIGITS);
+        let extra = format!("x-ms-range: bytes={zeros}-{zeros}\r\n{extra}");
+        let request = self.ask(method, path, query, &extra, status);
+        let text = String::from_utf8_lossy(&request.head);
+        let from_at = text.find("bytes=").map_or(0, |at| at + "bytes=".len());
+        Request { range: Some(Range { from_at, size, slots, scattered }), ..request }
     }
 }
 
@@ -186,7 +294,7 @@ pub fn encode(text: &str) -> String {
 
 /// An account SAS for everything the benchmark does, valid for as long as anyone will run it.
 pub fn sas() -> String {
-    let (permissions, services, types, expiry) = ("rwdlacup", "bqt", "sco", "2099-01-01T00:00:00Z");
+    let (permissions, services, types, expiry) = ("rwdlacup", "bqtf", "sco", "2099-01-01T00:00:00Z");
     let text = format!("{ACCOUNT}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{VERSION}\n\n");
     let key = BASE64_STANDARD.decode(KEY).expect("the development key is base64");
     let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());
@@ -218,5 +326,14 @@ mod tests {
         assert!(head.starts_with("PUT /devstoreaccount1/pages/n0000000003?comp=page&sv="), "{head}");
         let file = Site::Files.get("small", 1000);
         assert!(file.head.starts_with(format!("GET /small/{} HTTP/1.1\r\n", file_name(0)).as_bytes()));
+    }
+
+    #[test]
+    fn the_number_becomes_a_range() {
+        let request = Share("bench").read("/file", 4096, 16, false);
+        let mut head = request.head.clone();
+        request.set_number(&mut head, 17);
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.contains("x-ms-range: bytes=0000004096-0000008191\r\n"), "{head}");
     }
 }

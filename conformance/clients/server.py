@@ -1,6 +1,7 @@
 """The server under test: the built binary on free ports and an empty directory, or whatever LAZULI_ENDPOINT names.
 
-LAZULI_ENDPOINT is the URL of an account that is already served (Azurite, another Lazuli), LAZULI_QUEUE_ENDPOINT that of its queues, LAZULI_TABLE_ENDPOINT that of its tables. What needs a process of our
+LAZULI_ENDPOINT is the URL of an account that is already served (Azurite, another Lazuli), LAZULI_QUEUE_ENDPOINT,
+LAZULI_TABLE_ENDPOINT and LAZULI_FILE_ENDPOINT those of its queues, tables and shares. What needs a process of our
 own is skipped then.
 """
 
@@ -24,15 +25,16 @@ CACHE = pathlib.Path(
 EVERY_PORT = [f"--{name}-port" for name in ("blob", "queue", "table", "file", "dfs", "smb", "console")]
 
 
-def connection_string(endpoint, account=ACCOUNT, key=KEY, queue=None, table=None):
+def connection_string(endpoint, account=ACCOUNT, key=KEY, queue=None, table=None, file=None):
     scheme = endpoint.split(":")[0]
     queues = f"QueueEndpoint={queue};" if queue else ""
     tables = f"TableEndpoint={table};" if table else ""
-    return f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};BlobEndpoint={endpoint};{queues}{tables}"
+    files = f"FileEndpoint={file};" if file else ""
+    return f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};BlobEndpoint={endpoint};{queues}{tables}{files}"
 
 
 class Server:
-    """One process. `endpoint`, `queue_endpoint` and `table_endpoint` are the account's URLs; `console` that of /healthz and /metrics."""
+    """One process. `endpoint`, `queue_endpoint`, `table_endpoint` and `file_endpoint` are the account's URLs; `console` that of /healthz and /metrics."""
 
     def __init__(self, directory=None, flags=(), ports=True, environment=None, scheme="http"):
         self.directory = directory or tempfile.mkdtemp(prefix="lazuli-test-")
@@ -49,7 +51,7 @@ class Server:
         threading.Thread(target=self._keep, args=(self.process.stdout, self.banner), daemon=True).start()
 
     def _await_banner(self, scheme):
-        self.endpoint = self.queue_endpoint = self.table_endpoint = self.console = None
+        self.endpoint = self.queue_endpoint = self.table_endpoint = self.file_endpoint = self.console = None
         for line in self.process.stdout:
             self.banner.append(line)
             if found := re.search(r"Console +(http://\S+)", line):
@@ -58,6 +60,8 @@ class Server:
                 self.endpoint = found.group(1)
                 queue = re.search(rf"QueueEndpoint=({scheme}://[^;]+)", line)
                 self.queue_endpoint = queue and queue.group(1)
+                file = re.search(rf"FileEndpoint=({scheme}://[^;]+)", line)
+                self.file_endpoint = file and file.group(1)
                 table = re.search(rf"TableEndpoint=({scheme}://[^;]+)", line)
                 self.table_endpoint = table and table.group(1)
                 return
@@ -72,7 +76,8 @@ class Server:
 
     @property
     def connection_string(self):
-        return connection_string(self.endpoint, queue=self.queue_endpoint, table=self.table_endpoint)
+        endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
+        return connection_string(self.endpoint, **endpoints)
 
     def ask_console(self, path):
         with urllib.request.urlopen(self.console + path, timeout=10) as answer:
@@ -93,7 +98,9 @@ class Elsewhere:
         self.endpoint = endpoint.rstrip("/")
         self.queue_endpoint = os.environ.get("LAZULI_QUEUE_ENDPOINT")
         self.table_endpoint = os.environ.get("LAZULI_TABLE_ENDPOINT")
-        self.connection_string = connection_string(self.endpoint, queue=self.queue_endpoint, table=self.table_endpoint)
+        self.file_endpoint = os.environ.get("LAZULI_FILE_ENDPOINT")
+        endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
+        self.connection_string = connection_string(self.endpoint, **endpoints)
 
     def stop(self):
         pass

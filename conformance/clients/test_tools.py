@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+from azure.storage.fileshare import ShareServiceClient
 
 from server import ACCOUNT, CACHE, KEY
 
@@ -109,6 +110,27 @@ def test_az_queues_and_messages(az):
     assert az("queue", "delete", "--name", name) == {"deleted": True}
 
 
+def test_az_shares_directories_and_files(az, tree, tmp_path):
+    name = f"az-{uuid.uuid4()}"
+    assert az("share", "create", "--name", name, "--quota", "5")["created"]
+    assert az("share", "show", "--name", name)["properties"]["quota"] == 5
+    az("directory", "create", "-s", name, "-n", "dir")
+    az("file", "upload", "-s", name, "--source", tree / "readme.txt", "-p", "dir/readme.txt", "--content-type", "text/markdown")
+    shown = az("file", "show", "-s", name, "-p", "dir/readme.txt")
+    assert (shown["properties"]["contentLength"], shown["properties"]["contentSettings"]["contentType"]) == (5, "text/markdown")
+    assert [item["name"] for item in az("file", "list", "-s", name, "-p", "dir")] == ["readme.txt"]
+    az("file", "delete", "-s", name, "-p", "dir/readme.txt")
+    az("directory", "delete", "-s", name, "-n", "dir")
+    az("file", "upload-batch", "-d", name, "-s", tree, "--max-connections", "4")
+    down = tmp_path / "down"
+    down.mkdir()
+    az("file", "download-batch", "-d", down, "-s", name)
+    assert_same(tree, down)
+    snapshot = az("share", "snapshot", "--name", name)["snapshot"]
+    assert az("share", "delete", "--name", name, "--delete-snapshots", "include") == {"deleted": True}
+    assert snapshot and az("share", "exists", "--name", name) == {"exists": False}
+
+
 def test_az_tables_and_entities(az):
     name = f"az{uuid.uuid4().hex}"
     assert az("table", "create", "--name", name)["created"]
@@ -192,6 +214,28 @@ def test_azcopy(azcopy, server, service, tree, tmp_path):
     assert [blob for blob in container.list_blob_names() if blob.startswith("deep/")] == []
     azcopy("remove", url(), "--recursive", "--from-to=BlobTrash")
     assert list(container.list_blob_names()) == []
+
+
+def test_azcopy_shares(azcopy, server, tree, tmp_path):
+    sas = generate_account_sas(
+        ACCOUNT, KEY, resource_types=ResourceTypes(service=True, container=True, object=True),
+        permission=AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True),
+        expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1), services="f",
+    )
+    name = f"azcopy-{uuid.uuid4()}"
+    url = lambda path="": f"{server.file_endpoint}/{name}{path}?{sas}"
+    with ShareServiceClient.from_connection_string(server.connection_string, retry_total=0) as shares:
+        share = shares.create_share(name)
+        azcopy("copy", f"{tree}/*", url(), "--recursive", "--from-to=LocalFile", "--put-md5")
+        down = tmp_path / "down"
+        azcopy("copy", url("/*"), down, "--recursive", "--from-to=FileLocal", "--check-md5=FailIfDifferentOrMissing")
+        assert_same(tree, down)
+        (tree / "readme.txt").write_bytes(b"changed")
+        azcopy("sync", tree, url(), "--from-to=LocalFile", "--delete-destination=true")
+        assert share.get_file_client("readme.txt").download_file().readall() == b"changed"
+        azcopy("remove", url("/deep"), "--recursive", "--from-to=FileTrash")
+        assert not share.get_directory_client("deep").exists()
+        share.delete_share()
 
 
 # --- rclone ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use lazuli_model::{ETag, Timestamp};
-use lazuli_store::{Failure, Reader};
+use lazuli_store::{Failure, FileReader, Reader};
 
 use crate::wire::structured::Encoder;
 
@@ -28,6 +28,7 @@ pub mod name {
         ACCESS_TIER = "x-ms-access-tier";
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";
+        ACCESS_TIER_TRANSITION_STATE = "x-ms-access-tier-transition-state";
         ARCHIVE_STATUS = "x-ms-archive-status";
         ACCOUNT_KIND = "x-ms-account-kind";
         APPROXIMATE_MESSAGES_COUNT = "x-ms-approximate-messages-count";
@@ -65,11 +66,25 @@ pub mod name {
         DEFAULT_ENCRYPTION_SCOPE = "x-ms-default-encryption-scope";
         DELETE_TYPE_PERMANENT = "x-ms-delete-type-permanent";
         DENY_ENCRYPTION_SCOPE_OVERRIDE = "x-ms-deny-encryption-scope-override";
+        ENABLED_PROTOCOLS = "x-ms-enabled-protocols";
         ENCRYPTION_KEY_SHA256 = "x-ms-encryption-key-sha256";
         ENCRYPTION_SCOPE = "x-ms-encryption-scope";
         EXPIRY_TIME = "x-ms-expiry-time";
         ERROR_CODE = "x-ms-error-code";
         ETAG = "etag";
+        FILE_ATTRIBUTES = "x-ms-file-attributes";
+        FILE_CHANGE_TIME = "x-ms-file-change-time";
+        FILE_CONTENT_LENGTH = "x-ms-content-length";
+        FILE_CONTENT_MD5 = "x-ms-content-md5";
+        FILE_CREATION_TIME = "x-ms-file-creation-time";
+        FILE_FILE_TYPE = "x-ms-file-file-type";
+        FILE_ID = "x-ms-file-id";
+        FILE_LAST_WRITE_TIME = "x-ms-file-last-write-time";
+        FILE_PARENT_ID = "x-ms-file-parent-id";
+        FILE_PERMISSION_KEY = "x-ms-file-permission-key";
+        GROUP = "x-ms-group";
+        HANDLES_CLOSED = "x-ms-number-of-handles-closed";
+        HANDLES_FAILED = "x-ms-number-of-handles-failed";
         HAS_IMMUTABILITY_POLICY = "x-ms-has-immutability-policy";
         HAS_LEGAL_HOLD = "x-ms-has-legal-hold";
         INCREMENTAL_COPY = "x-ms-incremental-copy";
@@ -87,20 +102,38 @@ pub mod name {
         LEASE_STATUS = "x-ms-lease-status";
         LEGAL_HOLD = "x-ms-legal-hold";
         LEASE_TIME = "x-ms-lease-time";
+        LINK_COUNT = "x-ms-link-count";
+        LINK_TEXT = "x-ms-link-text";
+        MARKER = "x-ms-marker";
+        MODE = "x-ms-mode";
+        OWNER = "x-ms-owner";
+        PAID_BURSTING_ENABLED = "x-ms-share-paid-bursting-enabled";
+        PAID_BURSTING_MAX_BANDWIDTH = "x-ms-share-paid-bursting-max-bandwidth-mibps";
+        PAID_BURSTING_MAX_IOPS = "x-ms-share-paid-bursting-max-iops";
         LOCATION = "location";
         POP_RECEIPT = "x-ms-popreceipt";
         PREFERENCE_APPLIED = "preference-applied";
         REHYDRATE_PRIORITY = "x-ms-rehydrate-priority";
         REQUEST_ID = "x-ms-request-id";
         REQUEST_SERVER_ENCRYPTED = "x-ms-request-server-encrypted";
+        ROOT_SQUASH = "x-ms-root-squash";
         SERVER = "server";
         SERVER_ENCRYPTED = "x-ms-server-encrypted";
+        SHARE_PROVISIONED_BANDWIDTH = "x-ms-share-provisioned-bandwidth-mibps";
+        SHARE_PROVISIONED_EGRESS = "x-ms-share-provisioned-egress-mbps";
+        SHARE_PROVISIONED_INGRESS = "x-ms-share-provisioned-ingress-mbps";
+        SHARE_PROVISIONED_IOPS = "x-ms-share-provisioned-iops";
+        SHARE_QUOTA = "x-ms-share-quota";
+        SHARE_QUOTA_DOWNGRADE_TIME = "x-ms-share-next-allowed-quota-downgrade-time";
         SKU_NAME = "x-ms-sku-name";
         SNAPSHOT = "x-ms-snapshot";
+        SMB_DIRECTORY_LEASE = "x-ms-enable-smb-directory-lease";
+        SNAPSHOT_DIRECTORY = "x-ms-enable-snapshot-virtual-directory-access";
         STRUCTURED_BODY = "x-ms-structured-body";
         STRUCTURED_CONTENT_LENGTH = "x-ms-structured-content-length";
         TAG_COUNT = "x-ms-tag-count";
         TIME_NEXT_VISIBLE = "x-ms-time-next-visible";
+        TYPE = "x-ms-type";
         VARY = "vary";
         VERSION = "x-ms-version";
         VERSION_ID = "x-ms-version-id";
@@ -176,13 +209,33 @@ pub enum Payload {
     Stream(Flow),
 }
 
+pub type Piece<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
+
+/// What an answer's bytes come from: a blob or a file, opened and sought.
+pub trait Pieces: Send {
+    /// The next bytes, or `None` at the end.
+    fn piece(&mut self) -> Piece<'_>;
+}
+
+impl Pieces for Reader {
+    fn piece(&mut self) -> Piece<'_> {
+        Box::pin(self.next())
+    }
+}
+
+impl Pieces for FileReader {
+    fn piece(&mut self) -> Piece<'_> {
+        Box::pin(self.next())
+    }
+}
+
 impl Payload {
-    pub fn stream(reader: Reader, length: u64) -> Self {
+    pub fn stream(reader: impl Pieces + 'static, length: u64) -> Self {
         Payload::Stream(Flow { state: State::Ready(Box::new(reader)), left: length, framing: None })
     }
 
     /// As a structured message.
-    pub fn framed(reader: Reader, length: u64) -> Self {
+    pub fn framed(reader: impl Pieces + 'static, length: u64) -> Self {
         let mut encoder = Encoder::new(length);
         let left = encoder.message_length();
         let mut pieces = Vec::new();
@@ -202,7 +255,7 @@ impl Payload {
     }
 }
 
-type Step = (Box<Reader>, Result<Option<Bytes>, Failure>);
+type Step = (Box<dyn Pieces>, Result<Option<Bytes>, Failure>);
 
 /// A blob's bytes on their way out. One piece is in memory at a time, besides what the connection buffers.
 pub struct Flow {
@@ -219,7 +272,7 @@ struct Framing {
 }
 
 enum State {
-    Ready(Box<Reader>),
+    Ready(Box<dyn Pieces>),
     Reading(Pin<Box<dyn Future<Output = Step> + Send>>),
     Done,
 }
@@ -267,7 +320,7 @@ impl Flow {
                 State::Done => return Poll::Ready(None),
                 State::Ready(mut reader) => {
                     self.state = State::Reading(Box::pin(async move {
-                        let piece = reader.next().await;
+                        let piece = reader.piece().await;
                         (reader, piece)
                     }));
                 }

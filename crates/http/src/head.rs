@@ -27,7 +27,7 @@ impl Service {
             Service::Blob | Service::Dfs => Some(Of::Blob),
             Service::Queue => Some(Of::Queue),
             Service::Table => Some(Of::Table),
-            Service::File => None,
+            Service::File => Some(Of::File),
         }
     }
 }
@@ -56,6 +56,12 @@ pub enum Target {
         queue: String,
         id: String,
     },
+    Share(String),
+    /// A directory or a file of a share; the empty path is the share's root.
+    Path {
+        share: String,
+        path: String,
+    },
     Table(crate::table::Target),
 }
 
@@ -66,6 +72,7 @@ impl Target {
             Target::Service => None,
             Target::Container(name) | Target::Blob { container: name, .. } => Some(name),
             Target::Queue(name) | Target::Messages(name) | Target::Message { queue: name, .. } => Some(name),
+            Target::Share(name) | Target::Path { share: name, .. } => Some(name),
             Target::Table(target) => target.table(),
         }
     }
@@ -148,11 +155,12 @@ impl Head {
         }
         let raw_path = parts.uri.path().to_owned();
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-        let place = place(&parts, &raw_path, arrival.service);
+        let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
+            Service::File => file_target(place.rest, &query)?,
             Service::Table => crate::table::target(place.rest)?,
-            Service::Blob | Service::Dfs | Service::File => target(place.rest, &query)?,
+            Service::Blob | Service::Dfs => target(place.rest, &query)?,
         };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
@@ -237,6 +245,7 @@ impl Head {
             Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Err(Refusal::InvalidUri)
             }
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
             Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
@@ -250,6 +259,7 @@ impl Head {
             }),
             Target::Service | Target::Container(_) => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
             Target::Table(_) => Err(Refusal::InvalidUri),
         }
     }
@@ -260,6 +270,7 @@ impl Head {
                 Ok(QueueAt { account: self.account()?, queue: QueueName::parse(queue)? })
             }
             Target::Service | Target::Container(_) | Target::Blob { .. } | Target::Table(_) => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 
@@ -269,6 +280,7 @@ impl Head {
             Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Table(_) => Err(Refusal::InvalidUri),
+            Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
         }
     }
 }
@@ -297,6 +309,23 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
     let (account, secondary) = primary_name(name);
     Place { account, style: Style::Path, secondary, service: listener, rest }
+}
+
+/// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
+/// which is a whole URL, still names it. Whoever asks has to prove it as ever.
+fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
+    let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
+    if place.service != Service::File || place.style != Style::Path || !renames {
+        return place;
+    }
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let source = header("x-ms-file-rename-source").and_then(|url| url.split_once("://")).map_or("", |(_, rest)| rest);
+    let account = source.split('/').nth(1).unwrap_or_default();
+    let signed = header("authorization").is_none_or(|text| text.contains(&format!(" {account}:")));
+    if account.is_empty() || account == place.account || !signed {
+        return place;
+    }
+    Place { account, rest: path.strip_prefix('/').unwrap_or(path), ..place }
 }
 
 /// `account.blob.…`, or `account.z01.blob.…` as accounts with DNS zones have it.
@@ -349,6 +378,20 @@ fn queue_target(rest: &str) -> Result<Target, Refusal> {
         (true, "") => Ok(Target::Messages(decode(queue)?)),
         (true, id) => Ok(Target::Message { queue: decode(queue)?, id: decode(id)? }),
         (false, _) => Err(Refusal::InvalidUri),
+    }
+}
+
+/// A single segment is a share when `restype` says so, and otherwise the share's root directory. Separators may be encoded, as
+/// AzCopy has them.
+fn file_target(rest: &str, query: &Query) -> Result<Target, Refusal> {
+    let rest = decode(rest)?;
+    let (share, path) = rest.split_once('/').unwrap_or((&rest, ""));
+    let path = path.trim_end_matches('/');
+    let names_share = query.get("restype").is_some_and(|restype| restype.eq_ignore_ascii_case("share"));
+    match (share, path) {
+        ("", "") => Ok(Target::Service),
+        (share, "") if names_share => Ok(Target::Share(share.to_owned())),
+        (share, path) => Ok(Target::Path { share: share.to_owned(), path: path.to_owned() }),
     }
 }
 
@@ -456,6 +499,49 @@ mod tests {
             let head = read(uri, &[("host", host)]).unwrap();
             let seen = (head.style, head.account.as_str(), head.secondary, head.target);
             assert_eq!(seen, (style, account, secondary, target), "{host}{uri}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_shares() {
+        let share = |name: &str| Target::Share(name.into());
+        let path = |share: &str, path: &str| Target::Path { share: share.into(), path: path.into() };
+        let rename = ("x-ms-file-rename-source", "http://127.0.0.1:10003/acc/s/old");
+        let signed = |account: &str| ("authorization", format!("SharedKey {account}:AAAA"));
+        let table = [
+            ("/acc", None, Target::Service),
+            ("/acc/", None, Target::Service),
+            ("/acc/s?restype=share", None, share("s")),
+            ("/acc/s/?restype=share&comp=acl", None, share("s")),
+            ("/acc/s?restype=directory&comp=list", None, path("s", "")),
+            ("/acc/s?comp=listhandles", None, path("s", "")),
+            ("/acc/s/d/f.txt", None, path("s", "d/f.txt")),
+            ("/acc/s/d/", None, path("s", "d")),
+            // AzCopy encodes what divides.
+            ("/acc/s%2Fd%2Ff%20g", None, path("s", "d/f g")),
+            ("/acc/s/dots...", None, path("s", "dots...")),
+            // JavaScript forgets the account.
+            ("/s/new?comp=rename", Some("acc"), path("s", "new")),
+            ("/acc/s/new?comp=rename", Some("acc"), path("s", "new")),
+        ];
+        for (uri, rename_by, target) in table {
+            let (name, value) = signed(rename_by.unwrap_or_default());
+            let headers = [("host", "127.0.0.1:10003"), rename, (name, value.as_str())];
+            let headers = if rename_by.is_some() { &headers[..] } else { &headers[..1] };
+            let mut request = http::Request::builder().uri(uri);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let arrival = Arrival {
+                service: Service::File,
+                secure: false,
+                peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                now: Timestamp::from_ticks(0),
+                request_id: 0,
+                loose: false,
+            };
+            let head = Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap();
+            assert_eq!((head.account.as_str(), head.target), ("acc", target), "{uri}");
         }
     }
 

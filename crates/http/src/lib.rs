@@ -7,6 +7,7 @@ pub mod auth;
 pub mod blob;
 pub mod body;
 pub mod cors;
+pub mod file;
 pub mod head;
 pub mod metrics;
 pub mod operation;

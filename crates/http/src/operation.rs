@@ -8,7 +8,7 @@ use lazuli_store::Failure;
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, queue, table};
+use crate::{blob, file, queue, table};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub enum On {
     Queue,
     Messages,
     Message,
+    Share,
+    Directory,
+    /// Or, where a request does not say, a directory: handles are listed and closed alike.
+    File,
     /// `/Tables`
     Tables,
     /// `/Tables('name')`
@@ -155,6 +159,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub fn of(head: &'a Head) -> Self {
+        let restype = head.query.get("restype");
         let on = match head.target {
             Target::Service => On::Service,
             Target::Container(_) => On::Container,
@@ -162,9 +167,14 @@ impl<'a> Asked<'a> {
             Target::Queue(_) => On::Queue,
             Target::Messages(_) => On::Messages,
             Target::Message { .. } => On::Message,
+            Target::Share(_) => On::Share,
+            Target::Path { .. } if restype.is_some_and(|restype| restype.eq_ignore_ascii_case("directory")) => {
+                On::Directory
+            }
+            Target::Path { .. } => On::File,
             Target::Table(ref target) => target.on(),
         };
-        Self { head, on, comp: head.query.get("comp"), restype: head.query.get("restype") }
+        Self { head, on, comp: head.query.get("comp"), restype }
     }
 }
 
@@ -228,6 +238,7 @@ pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
     Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
     Catalogue { name: "Table", served: table::SERVED, not_yet: &[] },
+    Catalogue { name: "File", served: file::SERVED, not_yet: file::NOT_YET },
 ];
 
 /// The operation of a row.
@@ -248,6 +259,7 @@ pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
         Of::Blob => (0, &CATALOGUES[0]),
         Of::Queue => (1, &CATALOGUES[1]),
         Of::Table => (2, &CATALOGUES[2]),
+        Of::File => (3, &CATALOGUES[3]),
     };
     let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
     Ok(match route(catalogue.served, catalogue.not_yet, head)? {
@@ -354,6 +366,8 @@ mod tests {
             On::Queue => "/account/queue",
             On::Messages => "/account/queue/messages",
             On::Message => "/account/queue/messages/id",
+            On::Share => "/account/share",
+            On::Directory | On::File => "/account/share/path",
             On::Tables => "/account/Tables",
             On::Table => "/account/Tables('name')",
             On::Entities => "/account/name",
@@ -384,7 +398,7 @@ mod tests {
                 .chain(service.not_yet)
                 .any(|other| other.name == spec.name)
         });
-        let service = [Service::Blob, Service::Queue, Service::Table][of.unwrap()];
+        let service = [Service::Blob, Service::Queue, Service::Table, Service::File][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 

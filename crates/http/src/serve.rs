@@ -29,9 +29,10 @@ use tokio::sync::watch;
 
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
-use crate::auth::{self, Access as Openness, Grant};
+use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::body::Upload;
 use crate::cors;
+use crate::file;
 use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Route, Spec};
@@ -250,6 +251,10 @@ impl Edge {
         self.settle_version(head).await?;
         let identity = auth::identify(head, &self.accounts)?;
         crate::table::untunnel(head)?;
+        // "Authorize with Microsoft Entra ID": to files, a token speaks for a backup.
+        if head.service == Service::File && matches!(identity, Identity::Token(_)) {
+            head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
+        }
         let row = match route(head)? {
             Route::Served(row) => row,
             Route::NotYet(spec) => return Err(not_implemented(spec.name)),
@@ -266,6 +271,18 @@ impl Edge {
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, grant))
+    }
+
+    /// Whether the source of a copy may be read. `owned`: the request itself proved to hold the account's key.
+    pub(crate) async fn admit_source(&self, head: &Head, spec: &Spec, owned: bool) -> Result<(), Failure> {
+        self.accounts.learn(&head.account, &self.store).await?;
+        let identity = match auth::identify(head, &self.accounts)? {
+            Identity::Anonymous if owned => Identity::Owner,
+            identity => identity,
+        };
+        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
+        auth::authorize(&identity, spec, head, openness.as_ref())?;
+        Ok(())
     }
 
     /// A request that does not say its version gets the account's default, else the oldest.
@@ -297,6 +314,9 @@ impl Edge {
             }
             Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => {
                 Ok(self.store.queue_for_access(&head.queue_at()?).await?.map(Openness::from))
+            }
+            Target::Share(_) | Target::Path { .. } => {
+                Ok(self.store.share_for_access(&file::place::share(head)?).await?.map(Openness::from))
             }
             Target::Table(_) => match crate::table::signed_for(head) {
                 Some(at) => Ok(self.store.table(&at).await?.map(Openness::from)),
@@ -396,6 +416,8 @@ async fn run(row: usize, mut ask: Ask) -> Done {
     ask.body.drain();
     let subject = match operation.spec.on {
         On::Container => Subject::Container,
+        On::Share => Subject::Share,
+        On::Directory | On::File => Subject::File,
         On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
         On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
     };
@@ -441,7 +463,7 @@ fn route(head: &Head) -> Result<Route, Failure> {
         Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
         Service::Dfs => return Err(not_implemented("The Data Lake API")),
         Service::Table => return Ok(operation::route_in(Of::Table, head)?),
-        Service::File => return Err(not_implemented("The File service")),
+        Service::File => return Ok(operation::route_in(Of::File, head)?),
     }
     // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
     let lake =
@@ -471,6 +493,9 @@ fn not_implemented(what: &'static str) -> Failure {
 /// Headers and parameters that would change what a request means, and that we do not honour. To ignore them would be to
 /// lie: a blob that the client believes encrypted, immutable or versioned would not be.
 fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
+    if head.service == Service::File {
+        return Ok(());
+    }
     for (name, value) in &head.headers {
         let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
         let unsupported = match rest {

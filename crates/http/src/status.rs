@@ -26,6 +26,8 @@ pub struct Status {
 pub enum Subject {
     Blob,
     Container,
+    Share,
+    File,
 }
 
 /// `WWW-Authenticate` of a 401.
@@ -91,15 +93,24 @@ pub fn of(refusal: &Refusal) -> Status {
 pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
     use Refusal::*;
     let say = Status::new;
-    let pick = |blob: &'static str, container: &'static str| match subject {
+    let pick = |blob: &'static str, container: &'static str, share: &'static str, file: &'static str| match subject {
         Subject::Blob => blob,
         Subject::Container => container,
+        Subject::Share => share,
+        Subject::File => file,
     };
     let mismatch = pick(
         "The lease ID specified did not match the lease ID for the blob.",
         "The lease ID specified did not match the lease ID for the container.",
+        "The lease ID specified did not match the lease ID for the file share.",
+        "The lease ID specified did not match the lease ID for the file.",
     );
-    let absent = pick("There is currently no lease on the blob.", "There is currently no lease on the container.");
+    let absent = pick(
+        "There is currently no lease on the blob.",
+        "There is currently no lease on the container.",
+        "There is currently no lease on the file share.",
+        "There is currently no lease on the file.",
+    );
     match refusal {
         ConditionNotMet => say(412, "ConditionNotMet", CONDITION),
         NotModified => say(304, "ConditionNotMet", CONDITION),
@@ -123,8 +134,14 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         LeaseIdMismatchWithContainerOperation => say(
             412,
             "LeaseIdMismatchWithContainerOperation",
-            "The lease ID specified did not match the lease ID for the container.",
+            match subject {
+                Subject::Share => mismatch,
+                Subject::Blob | Subject::Container | Subject::File => {
+                    "The lease ID specified did not match the lease ID for the container."
+                }
+            },
         ),
+        LeaseIdMismatchWithFileOperation => say(412, "LeaseIdMismatchWithFileOperation", mismatch),
         LeaseIdMismatchWithLeaseOperation => say(409, "LeaseIdMismatchWithLeaseOperation", mismatch),
         LeaseIdMissing => say(
             412,
@@ -132,6 +149,8 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             pick(
                 "There is currently a lease on the blob and no lease ID was specified in the request.",
                 "There is currently a lease on the container and no lease ID was specified in the request.",
+                "There is currently a lease on the file share and no lease ID was specified in the request.",
+                "There is currently a lease on the file and no lease ID was specified in the request.",
             ),
         ),
         LeaseIsBreakingAndCannotBeAcquired => say(
@@ -155,14 +174,20 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             pick(
                 "A lease ID was specified, but the lease for the blob has expired.",
                 "A lease ID was specified, but the lease for the container has expired.",
+                "A lease ID was specified, but the lease for the file share has expired.",
+                "A lease ID was specified, but the lease for the file has expired.",
             ),
         ),
         LeaseNotPresentWithBlobOperation => {
             say(412, "LeaseNotPresentWithBlobOperation", "There is currently no lease on the blob.")
         }
         LeaseNotPresentWithContainerOperation => {
-            say(412, "LeaseNotPresentWithContainerOperation", "There is currently no lease on the container.")
+            say(412, "LeaseNotPresentWithContainerOperation", match subject {
+                Subject::Share => absent,
+                Subject::Blob | Subject::Container | Subject::File => "There is currently no lease on the container.",
+            })
         }
+        LeaseNotPresentWithFileOperation => say(412, "LeaseNotPresentWithFileOperation", absent),
         LeaseNotPresentWithLeaseOperation => say(409, "LeaseNotPresentWithLeaseOperation", absent),
 
         BlobAlreadyExists => say(409, "BlobAlreadyExists", "The specified blob already exists."),
@@ -363,6 +388,81 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         QueueAlreadyExists => say(409, "QueueAlreadyExists", "The specified queue already exists."),
         Table(refused) => crate::table::status::of(refused),
         QueueNotFound => say(404, "QueueNotFound", "The specified queue does not exist."),
+
+        CannotDeleteFileOrDirectory => say(
+            409,
+            "CannotDeleteFileOrDirectory",
+            "The file or directory could not be deleted because it is in use by an SMB client.",
+        ),
+        ClientCacheFlushDelay => say(
+            500,
+            "ClientCacheFlushDelay",
+            "The specified resource state could not be flushed from an SMB client in the specified time.",
+        ),
+        ContainerQuotaDowngradeNotAllowed => say(
+            409,
+            "ContainerQuotaDowngradeNotAllowed",
+            "The share quota cannot be lowered until a day after it was last raised.",
+        ),
+        DeletePending => {
+            say(409, "DeletePending", "The specified resource is marked for deletion by an SMB client.")
+        }
+        DeleteShareWhenSnapshotLeased => say(
+            409,
+            "DeleteShareWhenSnapshotLeased",
+            "Unable to delete share because one or more share snapshots have active leases. Release the share snapshot leases or delete the share with the include-leased parameter for x-ms-delete-snapshots.",
+        ),
+        DirectoryNotEmpty => say(409, "DirectoryNotEmpty", "The specified directory is not empty."),
+        FileInvalidPermission => say(400, "FileInvalidPermission", "The specified file permission is not valid."),
+        FileLockConflict => {
+            say(409, "FileLockConflict", "A portion of the specified file is locked by an SMB client.")
+        }
+        FileShareProvisionedBandwidthInvalid => say(
+            400,
+            "FileShareProvisionedBandwidthInvalid",
+            "The provisioned bandwidth of the share is outside the permissible range.",
+        ),
+        FileShareProvisionedIopsInvalid => say(
+            400,
+            "FileShareProvisionedIopsInvalid",
+            "The provisioned IOPS of the share are outside the permissible range.",
+        ),
+        InvalidFileOrDirectoryPathName => say(
+            400,
+            "InvalidFileOrDirectoryPathName",
+            "The specified file or directory path name is invalid.",
+        ),
+        ParentNotFound => say(404, "ParentNotFound", "The specified parent path does not exist."),
+        ReadOnlyAttribute => say(
+            409,
+            "ReadOnlyAttribute",
+            "The specified resource is read-only and cannot be modified at this time.",
+        ),
+        ResourceAlreadyExists => say(409, "ResourceAlreadyExists", "The specified resource already exists."),
+        ShareAlreadyExists => say(409, "ShareAlreadyExists", "The specified share already exists."),
+        ShareBeingDeleted => {
+            say(409, "ShareBeingDeleted", "The specified share is being deleted. Try operation later.")
+        }
+        ShareHasSnapshots => say(
+            409,
+            "ShareHasSnapshots",
+            "The share has snapshots and the operation requires no snapshots.",
+        ),
+        ShareNotFound => say(404, "ShareNotFound", "The specified share does not exist."),
+        ShareSizeLimitReached => say(413, "ShareSizeLimitReached", "The specified share is full."),
+        ShareSnapshotCountExceeded => say(
+            409,
+            "ShareSnapshotCountExceeded",
+            "The total number of snapshots for the share is over the limit.",
+        ),
+        ShareSnapshotOperationNotSupported => say(
+            400,
+            "ShareSnapshotOperationNotSupported",
+            "The specified operation is not supported on a share snapshot.",
+        ),
+        SharingViolation => {
+            say(409, "SharingViolation", "The specified resource may be in use by an SMB client.")
+        }
 
         Crc64Mismatch { user, server } => say(
             400,
@@ -631,7 +731,7 @@ mod tests {
     #[test]
     fn messages_fit_a_status_line() {
         for refusal in [Refusal::LeaseIdMissing, Refusal::AuthenticationFailed { detail: "é\n".into() }] {
-            for subject in [Subject::Blob, Subject::Container] {
+            for subject in [Subject::Blob, Subject::Container, Subject::Share, Subject::File] {
                 let status = of_subject(&refusal, subject);
                 assert!(status.message.bytes().all(|b| (b' '..=b'~').contains(&b)), "{status:?}");
             }

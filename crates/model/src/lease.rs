@@ -146,7 +146,9 @@ pub struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     Blob,
+    /// A share too: observed, its refusals have the container's names.
     Container,
+    File,
 }
 
 /// The caller of an action names the lease's id, or another.
@@ -306,10 +308,12 @@ fn permit_id(lease: Lease, sent: LeaseId, on: On) -> Result<(), Refusal> {
         Lease::Leased { .. } | Lease::Breaking { .. } => Err(match on {
             On::Blob => Refusal::LeaseIdMismatchWithBlobOperation,
             On::Container => Refusal::LeaseIdMismatchWithContainerOperation,
+            On::File => Refusal::LeaseIdMismatchWithFileOperation,
         }),
         Lease::Available => Err(match on {
             On::Blob => Refusal::LeaseNotPresentWithBlobOperation,
             On::Container => Refusal::LeaseNotPresentWithContainerOperation,
+            On::File => Refusal::LeaseNotPresentWithFileOperation,
         }),
         // Observed, for the lease's own id and for others.
         Lease::Broken { .. } | Lease::Expired { .. } => Err(Refusal::LeaseLost),

@@ -6,6 +6,7 @@ pub mod blob;
 pub mod conditions;
 pub mod container;
 pub mod etag;
+pub mod file;
 pub mod lease;
 pub mod metadata;
 pub mod names;

@@ -20,6 +20,7 @@ pub enum Refusal {
     LeaseAlreadyPresent,
     LeaseIdMismatchWithBlobOperation,
     LeaseIdMismatchWithContainerOperation,
+    LeaseIdMismatchWithFileOperation,
     LeaseIdMismatchWithLeaseOperation,
     LeaseIdMissing,
     LeaseIsBreakingAndCannotBeAcquired,
@@ -28,6 +29,7 @@ pub enum Refusal {
     LeaseLost,
     LeaseNotPresentWithBlobOperation,
     LeaseNotPresentWithContainerOperation,
+    LeaseNotPresentWithFileOperation,
     LeaseNotPresentWithLeaseOperation,
 
     // Containers and blobs
@@ -110,6 +112,31 @@ pub enum Refusal {
     PopReceiptMismatch,
     QueueAlreadyExists,
     QueueNotFound,
+
+    // Shares, directories and files
+    CannotDeleteFileOrDirectory,
+    ClientCacheFlushDelay,
+    ContainerQuotaDowngradeNotAllowed,
+    DeletePending,
+    DeleteShareWhenSnapshotLeased,
+    DirectoryNotEmpty,
+    FileInvalidPermission,
+    FileLockConflict,
+    FileShareProvisionedBandwidthInvalid,
+    FileShareProvisionedIopsInvalid,
+    InvalidFileOrDirectoryPathName,
+    ParentNotFound,
+    ReadOnlyAttribute,
+    ResourceAlreadyExists,
+    ShareAlreadyExists,
+    ShareBeingDeleted,
+    ShareHasSnapshots,
+    ShareNotFound,
+    /// The files would be longer than the share's quota.
+    ShareSizeLimitReached,
+    ShareSnapshotCountExceeded,
+    ShareSnapshotOperationNotSupported,
+    SharingViolation,
 
     // Tables and entities
     Table(crate::table::Refused),

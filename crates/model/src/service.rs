@@ -9,6 +9,7 @@ pub enum Of {
     Blob,
     Queue,
     Table,
+    File,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ pub struct ServiceProperties {
     pub default_service_version: Option<String>,
     pub delete_retention: Retention,
     pub static_website: StaticWebsite,
+    /// Of the File service.
+    pub protocols: ProtocolSettings,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +34,7 @@ pub struct ServicePropertiesChange {
     pub default_service_version: Option<String>,
     pub delete_retention: Option<Retention>,
     pub static_website: Option<StaticWebsite>,
+    pub protocols: Option<ProtocolSettingsChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +90,22 @@ pub struct StaticWebsite {
     pub default_index_document_path: Option<String>,
 }
 
+/// How shares are served to file system clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtocolSettings {
+    pub smb_multichannel: bool,
+    /// Encryption in transit is required.
+    pub smb_encryption: bool,
+    pub nfs_encryption: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProtocolSettingsChange {
+    pub smb_multichannel: Option<bool>,
+    pub smb_encryption: Option<bool>,
+    pub nfs_encryption: Option<bool>,
+}
+
 impl ServicePropertiesChange {
     /// What `current` becomes.
     pub fn apply(&self, mut current: ServiceProperties) -> ServiceProperties {
@@ -100,6 +120,11 @@ impl ServicePropertiesChange {
         set(&mut current.cors, &self.cors);
         set(&mut current.delete_retention, &self.delete_retention);
         set(&mut current.static_website, &self.static_website);
+        if let Some(protocols) = &self.protocols {
+            set(&mut current.protocols.smb_multichannel, &protocols.smb_multichannel);
+            set(&mut current.protocols.smb_encryption, &protocols.smb_encryption);
+            set(&mut current.protocols.nfs_encryption, &protocols.nfs_encryption);
+        }
         if self.default_service_version.is_some() {
             current.default_service_version.clone_from(&self.default_service_version);
         }

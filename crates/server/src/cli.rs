@@ -101,7 +101,7 @@ pub struct Flags {
     #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = 10002, global = true)]
     pub table_port: u16,
 
-    /// File (not served yet)
+    /// File
     #[arg(long, value_name = "PORT", default_value_t = 10003, global = true)]
     pub file_port: u16,
 

@@ -41,6 +41,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let blob = bind(settings.blob, "--blob-port").await?;
     let queue = bind(settings.queue, "--queue-port").await?;
+    let file = bind(settings.file, "--file-port").await?;
     let table = bind(settings.table, "--table-port").await?;
     let console_at = bind_console(&settings).await?;
     let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
@@ -56,7 +57,12 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     };
     let admin = Admin::open(directory, address(&console_at)?)?;
     if !flags.silent {
-        let services = [("Blob", address(&blob)?), ("Queue", address(&queue)?), ("Table", address(&table)?)];
+        let services = [
+            ("Blob", address(&blob)?),
+            ("Queue", address(&queue)?),
+            ("Table", address(&table)?),
+            ("File", address(&file)?),
+        ];
         announce(&banner::text(&settings, &services, address(&console_at)?));
     }
 
@@ -75,7 +81,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
     tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
-    tokio::spawn(listen::accept(table, Service::Table, shared));
+    tokio::spawn(listen::accept(table, Service::Table, shared.clone()));
+    tokio::spawn(listen::accept(file, Service::File, shared));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
     signals.wait().await;

@@ -38,6 +38,7 @@ pub struct Settings {
     pub options: Options,
     pub blob: SocketAddr,
     pub queue: SocketAddr,
+    pub file: SocketAddr,
     pub table: SocketAddr,
     pub console: SocketAddr,
     /// Nobody asked for this console port: if it is taken, another will do.
@@ -72,6 +73,7 @@ impl Settings {
             options: Options { loose: flags.loose, ..Options::default() },
             blob: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.blob_port),
             queue: SocketAddr::new(flags.azurite.queue_host.unwrap_or(flags.host), flags.queue_port),
+            file: SocketAddr::new(flags.host, flags.file_port),
             table: SocketAddr::new(flags.azurite.table_host.unwrap_or(flags.host), flags.table_port),
             console: SocketAddr::new(flags.host, flags.console_port.unwrap_or(DEFAULT_CONSOLE_PORT)),
             console_may_move: flags.console_port.is_none(),

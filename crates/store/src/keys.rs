@@ -102,6 +102,7 @@ pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
     let letter: &[u8] = match of {
         Of::Blob => b"b",
         Of::Queue => b"q",
+        Of::File => b"f",
         Of::Table => b"t",
     };
     let key = Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL, letter]);
@@ -177,6 +178,7 @@ pub fn read_claim(key: &Key) -> Option<(u64, u64, Bytes)> {
 pub fn owner(key: &Key) -> Bytes {
     match key.column() {
         HEADS | TEXTS | MESSAGES => Bytes::new(),
+        column if crate::file::keys::COLUMNS.contains(&column) => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
         TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
         DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),

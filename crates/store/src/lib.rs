@@ -12,6 +12,7 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod file;
 mod keys;
 mod lending;
 mod manifest;
@@ -29,6 +30,10 @@ mod transact;
 pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
+pub use file::{
+    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
+    ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, ShareAt, ShareItem, SharePage,
+};
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
@@ -95,6 +100,7 @@ pub struct Store {
     tag_names: Arc<tags::Announced>,
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
+    breaks: Arc<file::Breaks>,
 }
 
 impl Store {
@@ -108,6 +114,7 @@ impl Store {
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
+            breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
         }

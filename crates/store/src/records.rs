@@ -10,6 +10,8 @@ use lazuli_engine::content::Piece;
 use lazuli_model::account::Account;
 use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
+use lazuli_model::file::arbiter::Open;
+use lazuli_model::file::{Sddl, Share};
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::table::{Entity as TableEntity, Table};
@@ -18,6 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::crypt::Nonce;
+use crate::file::rows as file;
 use crate::sparse::Forgetting;
 
 /// A value with a version, and the encoding it had before.
@@ -98,6 +101,21 @@ first_version!(
 );
 
 first_version!(crate::sparse::Window, Epochs);
+
+first_version!(
+    Share,
+    Open,
+    Permission,
+    file::Born,
+    file::Build,
+    file::Buried,
+    file::Head,
+    file::Held,
+    file::NameRow,
+    file::NodeRow,
+    file::Snapshot,
+    file::Superseded
+);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -326,6 +344,10 @@ pub enum Garbage {
     },
     /// Rows of a sparse content that nobody sees any more.
     Sparse(Forgetting),
+    /// What only a deleted snapshot of a share saw.
+    Superseded {
+        snapshot: u64,
+    },
     /// No claim is left on these.
     Pieces(Vec<Run>),
 }
@@ -365,6 +387,10 @@ impl Kept {
         }
     }
 }
+
+/// A security descriptor that a share knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission(pub Sddl);
 
 /// Something that was deleted softly goes at a time, which is in the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //! Every answer and every refusal must be the same, on the plain engine and on one with the manners of a cluster; and when
 //! all is deleted and swept, nothing may be left.
 
+mod protection_steps;
 mod sparse_steps;
 mod world;
 
@@ -125,6 +126,7 @@ impl Run {
         if self.random.chance(10) {
             // Even, while leases last an odd time: so no lease ends between the reference's decision and the store's.
             self.world.advance_seconds(self.random.next() % 10 * 2);
+            self.let_expire().await;
         }
         let name = self.name();
         match self.random.below(30) {
@@ -138,9 +140,11 @@ impl Run {
             13 => self.block_list(&name).await,
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
-            19..=21 => self.copy(&name).await,
-            22 | 23 => self.delete_version(&name).await,
-            24 => self.undelete(&name).await,
+            // What is protected would have to be waited for in each of its versions.
+            19..=21 if self.keeping == Keeping::NOTHING => self.protection_step(&name).await,
+            19 | 20 => self.delete_version(&name).await,
+            21 => self.undelete(&name).await,
+            22..=24 => self.copy(&name).await,
             _ => self.sparse_step(&name).await,
         }
     }
@@ -149,9 +153,10 @@ impl Run {
         let bytes = pattern(self.random.next() % 251, *self.random.pick(&LENGTHS));
         let put = PutBlob { conditions: self.conditions(name), lease: self.lease(), ..put_blob() };
         let want = put.decide(self.base(name), no_content(), None, self.world.store.now());
+        let want = want.and_then(|_| self.permit_overwrite(name));
         let content = self.world.receive(&bytes).await;
         let got = self.world.store.put_blob(&blob(name), put, content).await;
-        if let Some(blob) = same("put blob", got, want.map(drop)) {
+        if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
             self.replace(name, Kept { blob, blocks: vec![(None, bytes)] });
             self.reference.pending.remove(name);
@@ -288,11 +293,12 @@ impl Run {
         let (kept, now) = (self.find(&from, snapshot).cloned(), self.world.store.now());
         let found = source.decide(kept.as_ref().map(|kept| &kept.blob), now);
         let want = found.and_then(|found| copy.decide(self.base(name), found, no_content(), now));
+        let want = want.and_then(|_| self.permit_overwrite(name));
         let got = match self.world.store.open_source(&blob(&from), &source).await {
             Ok(reader) => self.world.store.copy_blob(&blob(name), copy, reader, which, None).await,
             Err(failure) => Err(failure),
         };
-        if let Some(blob) = same("copy", got, want.map(drop)) {
+        if let Some(blob) = same("copy", got, want) {
             let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
             self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
@@ -343,7 +349,7 @@ impl Run {
                 |id| self.reference.pending.get(name)?.get(id).map(|bytes| block(id, bytes)),
             )
         };
-        let (want, blocks) = match resolve() {
+        let (want, blocks) = match resolve().and_then(|blocks| self.permit_overwrite(name).map(|()| blocks)) {
             Ok(blocks) => (Ok(()), blocks),
             Err(refusal) => (Err(refusal), Vec::new()),
         };
@@ -553,7 +559,8 @@ impl Run {
         self.compare_all().await;
         self.world.sweep().await;
         self.compare_all().await;
-        self.world.advance_seconds(120); // leases end
+        self.world.advance_seconds(120); // leases and policies end
+        self.lift().await;
         for name in NAMES {
             let _ = self.world.put(name, b"").await.unwrap(); // and uncommitted blocks with it
             self.world.delete(name, Some(DeleteSnapshots::Include)).await.unwrap();

@@ -11,7 +11,7 @@ use lazuli_engine::{Embedded, Engine, Memory, content};
 use lazuli_model::table::*;
 use lazuli_model::{AccountName, Refusal, TableName, Timestamp};
 use lazuli_store::{Failure, OpenTable, QueryEntities, QueryTables, Store, TableAt};
-use world::Random;
+use world::{Random, World};
 
 fn at(table: &str) -> TableAt {
     TableAt { account: AccountName::parse("account1").unwrap(), table: TableName::parse(table).unwrap() }
@@ -429,4 +429,24 @@ async fn long_tables_and_large_entities_come_in_pages() {
     assert_eq!(pages("PartitionKey lt 'a'").await, [1000; 25]);
     assert_eq!(pages("PartitionKey eq '100'").await, [100]);
     assert_eq!(pages("PartitionKey eq 'large'").await, [5, 5, 2], "pages of about 4 MiB");
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_collected() {
+    for seed in 0..6 {
+        let world = if seed == 0 { World::plain() } else { World::distributed(seed) };
+        create(&world.store, "things", 1).await.unwrap();
+        let table = world.store.open_table(&at("things")).await.unwrap();
+        for partition in PARTITIONS {
+            let one = |n: usize| Change { key: Key::new(partition, n.to_string()), action: Action::Insert(Vec::new()) };
+            world.store.change_entities(&table, (0..80).map(one).collect()).await.unwrap();
+        }
+        assert_eq!(world.rows(), "E400 t1", "seed {seed}");
+        world.store.delete_table(&at("things")).await.unwrap();
+        create(&world.store, "Things", 2).await.unwrap();
+        world.sweep().await;
+        world.advance_seconds(700);
+        world.sweep().await;
+        assert_eq!(world.rows(), "t1", "seed {seed}");
+    }
 }

@@ -147,10 +147,20 @@ mod tests {
             ("ListQueues", Action::QueueRead),
             ("CreateQueue", Action::QueueWrite),
             ("DeleteQueue", Action::QueueDelete),
+            ("GetFile", Action::FileRead),
+            ("PutRange", Action::FileWrite),
+            ("DeleteFile", Action::FileDelete),
+            ("CreatePermission", Action::FilePermissions),
+            ("ListShares", Action::FileRead),
+            ("GetFileUserDelegationKey", Action::Delegate(Data::File)),
         ];
         let mut seen = 0;
         for catalogue in CATALOGUES {
-            let service = if catalogue.name == "Queue" { Service::Queue } else { Service::Blob };
+            let service = match catalogue.name {
+                "Queue" => Service::Queue,
+                "File" => Service::File,
+                _ => Service::Blob,
+            };
             for operation in catalogue.served {
                 let spec = operation.spec;
                 let head = head_on(arrival(service, NOW), spec.methods[0], "/devstoreaccount1/name/messages", &[]);

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
+use lazuli_model::file::Share;
 use lazuli_model::queue::Queue;
 use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
@@ -83,6 +84,12 @@ impl From<Container> for Access {
 impl From<Queue> for Access {
     fn from(queue: Queue) -> Self {
         Self { public: PublicAccess::Off, policies: queue.policies }
+    }
+}
+
+impl From<Share> for Access {
+    fn from(share: Share) -> Self {
+        Self { public: PublicAccess::Off, policies: share.policies }
     }
 }
 
@@ -263,7 +270,9 @@ pub enum Signed {
     Version,
     Container,
     Directory,
-    /// Queue; later table, share or file.
+    Share,
+    File,
+    /// Queue; later table.
     Other,
 }
 
@@ -271,6 +280,8 @@ impl Signed {
     fn covers(self, on: On) -> bool {
         match (self, on) {
             (_, On::Service) => false,
+            (Signed::Share, On::Share | On::Directory | On::File) | (Signed::File, On::File) => true,
+            (Signed::Share | Signed::File, _) | (_, On::Share | On::Directory | On::File) => false,
             (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
             (Signed::Other, On::Queue | On::Messages | On::Message) => true,
             (Signed::Other, On::Entities | On::Entity | On::Batch) => true,

@@ -95,7 +95,7 @@ pub(super) fn resource(head: &Head, version: Version) -> Result<Signed, Refusal>
     let since = match resource {
         Signed::Snapshot | Signed::Version => SIGNS_RESOURCE,
         Signed::Directory => HAS_DIRECTORIES,
-        Signed::Blob | Signed::Container | Signed::Other => Version::OLDEST,
+        Signed::Blob | Signed::Container | Signed::Share | Signed::File | Signed::Other => Version::OLDEST,
     };
     if version >= since { Ok(resource) } else { Err(malformed()) }
 }
@@ -109,7 +109,11 @@ fn kind(head: &Head) -> Result<Signed, Refusal> {
         (Service::Blob | Service::Dfs, "d") => Ok(Signed::Directory),
         (Service::Blob | Service::Dfs, "") => Err(failed("sr is mandatory. Cannot be empty")),
         (Service::Blob | Service::Dfs, _) => Err(malformed()),
-        (Service::Queue | Service::Table | Service::File, _) => Ok(Signed::Other),
+        (Service::File, "s") => Ok(Signed::Share),
+        (Service::File, "f") => Ok(Signed::File),
+        (Service::File, "") => Err(failed("sr is mandatory. Cannot be empty")),
+        (Service::File, _) => Err(malformed()),
+        (Service::Queue | Service::Table, _) => Ok(Signed::Other),
     }
 }
 
@@ -136,9 +140,12 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
         (Signed::Other, Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. }) => {
             queue.clone()
         }
-        (Signed::Other, Target::Blob { container, .. }) if field(head, "sr") == "s" => container.clone(),
         (Signed::Other, Target::Blob { container, blob }) => format!("{container}/{blob}"),
+        (Signed::Share, Target::Share(share) | Target::Path { share, .. }) => share.clone(),
+        (Signed::File, Target::Path { share, path }) => format!("{share}/{path}"),
         (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, Target::Container(_))
+        | (Signed::Share | Signed::File, Target::Container(_) | Target::Blob { .. })
+        | (_, Target::Share(_) | Target::Path { .. })
         | (_, Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } | Target::Table(_)) => {
             return Err(outside());
         }
@@ -203,7 +210,7 @@ pub(super) fn moment(head: &Head, resource: Signed) -> &str {
     match resource {
         Signed::Snapshot => field(head, "snapshot"),
         Signed::Version => field(head, "versionid"),
-        Signed::Blob | Signed::Container | Signed::Directory | Signed::Other => "",
+        Signed::Blob | Signed::Container | Signed::Directory | Signed::Other | Signed::Share | Signed::File => "",
     }
 }
 

@@ -12,6 +12,7 @@ const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t
 const ACCOUNT: &str = "devstoreaccount1";
 pub(super) const NOW: &str = "2022-08-01T23:12:47Z";
 
+mod file;
 mod tokens;
 mod whether;
 

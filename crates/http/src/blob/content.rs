@@ -25,7 +25,7 @@ pub struct Digests {
     pub md5: Option<[u8; 16]>,
     pub crc64: u64,
     claimed: Claimed,
-    structured: bool,
+    pub structured: bool,
 }
 
 /// Receives the body. `whole` is whether it is a whole blob: then its MD5 is kept, so it is always computed.

@@ -53,12 +53,12 @@ pub mod set_service_properties;
 pub mod snapshot_blob;
 pub mod undelete_blob;
 
-mod content;
+pub(crate) mod content;
 pub(crate) mod copied;
 mod copy_source;
 pub(crate) mod encryption;
 pub(crate) mod headers;
-mod lease;
+pub(crate) mod lease;
 pub(crate) mod page;
 pub(crate) mod protection;
 

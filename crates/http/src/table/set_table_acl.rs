@@ -3,6 +3,7 @@
 use http::StatusCode;
 use lazuli_store::Failure;
 
+use super::get_table_acl::not_by_token;
 use crate::answer::Answer;
 use crate::operation::{Body, On, Spec};
 use crate::serve::Ask;
@@ -20,6 +21,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    not_by_token(ask)?;
     let at = ask.head.table_at()?;
     let document = ask.body.document(DOCUMENT_MAX).await?;
     ask.store.set_table_acl(&at, xml::read_signed_identifiers(&document)?).await?;

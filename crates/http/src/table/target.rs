@@ -107,6 +107,7 @@ impl Head {
     pub fn table_target(&self) -> Result<&Target, Refusal> {
         match &self.target {
             head::Target::Table(target) => Ok(target),
+            head::Target::Share(_) | head::Target::Path { .. } => Err(Refusal::InvalidUri),
             head::Target::Service | head::Target::Container(_) | head::Target::Blob { .. } => Err(Refusal::InvalidUri),
             head::Target::Queue(_) | head::Target::Messages(_) | head::Target::Message { .. } => {
                 Err(Refusal::InvalidUri)

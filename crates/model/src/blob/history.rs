@@ -57,6 +57,14 @@ impl Keeping {
         }
     }
 
+    /// Whether another may take the place of `old`: of one that is protected, only where it stays, as a version.
+    pub fn permit_overwrite(&self, old: &Blob, now: Timestamp) -> Result<(), Refusal> {
+        match self.overwritten(old, now) {
+            Fate::Version(_) => Ok(()),
+            Fate::Gone | Fate::Deleted(_) => old.permit_mutable(now),
+        }
+    }
+
     /// Of a blob that is deleted.
     pub fn deleted(&self, old: &Blob, now: Timestamp) -> Fate {
         self.changed(old).map_or_else(|| self.deleted_copy(now), Fate::Version)

@@ -69,9 +69,6 @@ fn permit_replacement(
         (Err(unmet), _) => return Err(unmet),
     }
     let lease = lease?;
-    if let Some(current) = current {
-        current.permit_mutable(now)?;
-    }
     current.map_or(Ok(()), copy::permit_no_copy)?;
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }

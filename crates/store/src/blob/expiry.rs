@@ -1,9 +1,9 @@
 //! Set Blob Expiry, and the end of what has expired. Nobody sees such a blob any more; what is left of it goes with the next
 //! write under its name, or with the sweeper, which finds it by a row in the order of time.
 //!
-//! A row may be stale: the blob was deleted, replaced, or given another time. Whoever comes for it looks at the blob first.
+//! The row is that of the base record (`replace`). What is protected stays, and so does its row, until a later round.
 
-use lazuli_engine::{Space, Txn};
+use lazuli_engine::{Key, Space, Txn};
 use lazuli_model::blob::{Blob, Keeping, SetBlobExpiry};
 use lazuli_model::{Refusal, Timestamp};
 
@@ -13,7 +13,7 @@ use super::put_blob::drop_pending;
 use super::replace::{self, delete_base};
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
-use crate::records::{Dead, Mark, encode};
+use crate::records::{Dead, encode};
 use crate::transact::{Decided, Trouble, get, now};
 use crate::{BlobAt, Failure, Store};
 
@@ -28,12 +28,6 @@ impl Store {
             .transact(keys.partition(), move |txn| {
                 let current = base(txn, &keys)?;
                 let blob = set.decide(current.as_ref(), now(txn))?;
-                if let Some(old) = current.as_ref().and_then(|current| current.expires) {
-                    txn.delete(keys.expiry(old));
-                }
-                if let Some(new) = blob.expires {
-                    txn.put(keys.expiry(new), encode(&Mark));
-                }
                 replace::change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &blob);
                 Ok(blob)
             })
@@ -44,38 +38,29 @@ impl Store {
         Ok(blob)
     }
 
-    /// Takes away what the rows of `space` say has expired by now; true when there may be more. Gives besides what will
-    /// expire until `horizon`, so that somebody can come for it in time.
-    pub(crate) async fn expire_in(
-        &self,
-        space: Space,
-        horizon: Timestamp,
-    ) -> Result<(bool, Vec<(Timestamp, BlobKeys)>), Failure> {
-        let (from, end) = (keys::column(space, keys::EXPIRIES), keys::expired_until(space, horizon));
-        let (now, rows) = self.look(|txn| Ok((now(txn), txn.scan(&from, &end, PAGE)?))).await?;
-        let full = rows.len() == PAGE;
-        let (mut later, mut any) = (Vec::new(), false);
+    /// Takes away what the rows of `space`, from `from` on, say has expired by now; gives where to go on. What will expire
+    /// until `horizon` is hinted, so that somebody comes for it in time.
+    pub(crate) async fn expire_in(&self, space: Space, from: &Key, horizon: Timestamp) -> Result<Option<Key>, Failure> {
+        let end = keys::expired_until(space, horizon);
+        let (now, rows) = self.look(|txn| Ok((now(txn), txn.scan(from, &end, PAGE)?))).await?;
         for (expires, name) in rows.iter().filter_map(|(key, _)| keys::read_expiry(key)) {
             let keys = BlobKeys { space, name };
             if expires <= now {
-                self.expire(keys, expires).await?;
-                any = true;
+                self.expire(keys).await?;
             } else {
-                later.push((expires, keys));
+                self.hint_expiry(expires, keys);
             }
         }
-        Ok((full && any, later))
+        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor()))
     }
 
-    /// The row at `expires`, and the blob if it has really expired.
-    pub(crate) async fn expire(&self, keys: BlobKeys, expires: Timestamp) -> Result<(), Failure> {
+    /// The blob goes, if it has really expired.
+    pub(crate) async fn expire(&self, keys: BlobKeys) -> Result<(), Failure> {
         let hinted = keys.clone();
         let trash = self
             .transact(keys.partition(), move |txn| {
                 let had = get::<Blob>(txn, &keys.base())?;
-                let gone = had.is_some() && base(txn, &keys)?.is_none();
-                txn.delete(keys.expiry(expires));
-                Ok(gone)
+                Ok(had.is_some() && base(txn, &keys)?.is_none())
             })
             .await?;
         self.hint(trash, hinted);
@@ -93,9 +78,6 @@ pub(super) fn bury(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<(
     }
     delete_base(txn, keys, &Keeping::NOTHING, blob, &mut trash)?;
     drop_pending(txn, keys, &mut trash)?;
-    if let Some(expires) = blob.expires {
-        txn.delete(keys.expiry(expires));
-    }
     if !trash.0.is_empty() {
         txn.put(keys.expired_garbage(txn.stamp().0), encode(&Dead(trash.0)));
     }

@@ -1,7 +1,7 @@
 //! What becomes of the record that a new one replaces: one place, for every operation that writes a blob.
 //!
 //! Held true:
-//! * the tag index has a row for each tag of each base record, and no other (`tagged`);
+//! * the tag index has a row for each tag of each base record, and no other (`tagged`); and so has that of expiries;
 //! * where there is no base record, what is left of the blob says so: one that can be brought back (`deleted`), or
 //!   versions (`versions_only`), or neither; where there is one, neither of the two is there.
 
@@ -29,6 +29,7 @@ pub(super) fn replace(
     trash: &mut Trash,
 ) -> Decided<()> {
     let time = now(txn);
+    old.map_or(Ok(()), |old| keeping.permit_overwrite(old, time))?;
     new.version = keeping.new_version(time);
     match old.map(|old| (old, keeping.overwritten(old, time))) {
         None => supersede(txn, keys, keeping, new, trash)?,
@@ -102,11 +103,17 @@ pub(super) fn delete_base(
         Fate::Deleted(deleted) => keep_deleted(txn, keys, Which::Current, &old.as_deleted(deleted), deleted),
     }
     write_base(txn, keys, Some(old), None);
+    unguard(txn, keys)?;
     Ok(fate == Fate::Gone)
 }
 
-/// The base record and its rows of the tag index.
+/// The base record, its rows of the tag index, and that of its expiry.
 pub(super) fn write_base(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>, new: Option<&Blob>) {
+    let expires = |blob: Option<&Blob>| blob.and_then(|blob| blob.expires);
+    if expires(old) != expires(new) {
+        expires(old).into_iter().for_each(|time| txn.delete(keys.expiry(time)));
+        expires(new).into_iter().for_each(|time| txn.put(keys.expiry(time), encode(&Mark)));
+    }
     index(txn, keys, old.map(|old| &old.tags), new.map(|new| &new.tags));
     match new {
         Some(new) => {
@@ -154,4 +161,18 @@ fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
     if new.is_guarded() {
         txn.put(keys.guard(), encode(&Mark));
     }
+}
+
+/// Forgets that, when nothing is left under the name that could be protected.
+fn unguard(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
+    if txn.get(&keys.guard())?.is_none() {
+        return Ok(());
+    }
+    for rows in [keys.snapshots(), keys.versions()] {
+        if !txn.scan(&rows, &rows.after_prefix(), 1)?.is_empty() {
+            return Ok(());
+        }
+    }
+    txn.delete(keys.guard());
+    Ok(())
 }

@@ -55,6 +55,7 @@ fn current(txn: &mut Txn<'_>, account: &AccountName, of: Of) -> Decided<ServiceP
 fn kept_retention(account: Account, of: Of) -> Retention {
     match of {
         Of::Blob => account.settings.blob_soft_delete,
+        Of::File => Retention { days: account.settings.share_soft_delete_days, ..Retention::default() },
         Of::Queue | Of::Table => Retention::default(),
     }
 }
@@ -62,6 +63,7 @@ fn kept_retention(account: Account, of: Of) -> Retention {
 fn keep_retention(account: &mut Account, of: Of, retention: Retention) {
     match of {
         Of::Blob => account.settings.blob_soft_delete = retention,
+        Of::File => account.settings.share_soft_delete_days = retention.days,
         // Queues and tables are not kept.
         Of::Queue | Of::Table => {}
     }

@@ -28,6 +28,12 @@ impl Fill {
         Self { length: content.length, place, small, nonce: content.nonce }
     }
 
+    /// A few zeros that count as written.
+    pub fn zeros(length: u64) -> Self {
+        let small = Bytes::from(vec![0; length as usize]);
+        Self { length, place: records::Place::Inline, small, nonce: None }
+    }
+
     /// For the part of the body that begins at `at`.
     fn sealed(&self, at: u64) -> Option<Sealed> {
         self.nonce.map(|nonce| Sealed { nonce, at })

@@ -8,6 +8,7 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
 
 use crate::claims::{Trash, lower};
+use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
 use crate::lending::Verdict;
 use crate::manifest::Loaded;
@@ -97,7 +98,7 @@ impl Store {
                 let (rows, most) = match item {
                     Garbage::Content { id, .. } => (keys.chunks(*id), 1),
                     Garbage::Sparse(forget) => (keys.windows(forget.content), 0),
-                    Garbage::Epoch { .. } | Garbage::Pieces(_) => continue,
+                    Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Pieces(_) => continue,
                 };
                 if txn.scan(&rows, &rows.after_prefix(), most + 1)?.len() > most {
                     return Ok(true);
@@ -168,7 +169,7 @@ fn garbage(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Vec<(Key, Dead)>> {
 fn has_rows_to_read(item: &Garbage) -> bool {
     match item {
         Garbage::Content { .. } | Garbage::Sparse(_) => true,
-        Garbage::Epoch { .. } | Garbage::Pieces(_) => false,
+        Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Pieces(_) => false,
     }
 }
 
@@ -178,7 +179,9 @@ fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
     for item in &dead.0 {
         match item {
             Garbage::Pieces(pieces) => runs.extend_from_slice(pieces),
-            Garbage::Content { .. } | Garbage::Epoch { .. } | Garbage::Sparse(_) => return None,
+            Garbage::Content { .. } | Garbage::Epoch { .. } | Garbage::Sparse(_) | Garbage::Superseded { .. } => {
+                return None;
+            }
         }
     }
     Some(runs)
@@ -193,7 +196,7 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
         let Some(at) = items.iter().position(|item| !matches!(item, Garbage::Pieces(_))) else {
             return Ok(());
         };
-        let mut loose = Vec::new();
+        let (mut loose, mut more) = (Vec::new(), Vec::new());
         let done = match &items[at] {
             Garbage::Content { id, kept } => collect_chunk(txn, &keys, *id, kept, &mut loose)?,
             Garbage::Epoch { epoch, kept } => collect_blocks(txn, &keys, *epoch, kept, &mut loose)?,
@@ -205,6 +208,7 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
                 }
                 None => true,
             },
+            Garbage::Superseded { snapshot } => collect_superseded(txn, &keys, *snapshot, &mut more)?,
             Garbage::Pieces(_) => true,
         };
         if done {
@@ -216,8 +220,9 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
             }
         }
         if !loose.is_empty() {
-            Trash(vec![Garbage::Pieces(loose)]).write(txn, &keys);
+            more.push(Garbage::Pieces(loose));
         }
+        Trash(more).write(txn, &keys);
         Ok(())
     }
 }

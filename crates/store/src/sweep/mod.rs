@@ -136,6 +136,8 @@ impl Store {
     /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
     /// it is found again by the next round.
     pub async fn sweep_step(&self) -> Result<bool, Failure> {
+        // Whoever waits for a client to answer looks at the time again.
+        self.breaks.settle();
         let mut progress = self.sweep.turn.lock().await;
         let stepped = self.step(&mut progress).await;
         if stepped.is_err() {
@@ -155,8 +157,8 @@ impl Store {
             return Ok(true);
         }
         let now = self.now();
-        if let Some((expires, keys)) = self.sweep.with(|hints| hints.take_expired(now)) {
-            self.expire(keys, expires).await?;
+        if let Some(keys) = self.sweep.with(|hints| hints.take_expired(now)) {
+            self.expire(keys).await?;
             return Ok(true);
         }
         let due = self.sweep.with(|hints| hints.spaces.pop_first()).or_else(|| progress.space_due(now));
@@ -172,9 +174,9 @@ impl Store {
 }
 
 impl Hints {
-    fn take_expired(&mut self, now: Timestamp) -> Option<(Timestamp, BlobKeys)> {
+    fn take_expired(&mut self, now: Timestamp) -> Option<BlobKeys> {
         let first = self.expiring.first()?;
-        if first.0 <= now { self.expiring.pop_first() } else { None }
+        if first.0 <= now { self.expiring.pop_first().map(|(_, keys)| keys) } else { None }
     }
 
     fn take_partitions(&mut self) -> Vec<BlobKeys> {

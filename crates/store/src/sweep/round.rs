@@ -7,6 +7,7 @@ use lazuli_model::queue::{Place, Queue};
 
 use super::Progress;
 use crate::claims::Trash;
+use crate::file::sweep::ShareRound;
 use crate::keys::{self, BlobKeys, QueueKeys};
 use crate::records::{DeletedContainer, Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
@@ -51,6 +52,7 @@ pub(super) enum Round {
     /// What has expired in a container.
     Expiries {
         space: Space,
+        from: Key,
         next: Key,
     },
     /// Queues from here on.
@@ -61,6 +63,7 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    Shares(ShareRound),
     DeadSpaces(Key),
     /// Rows of lent pieces from here on.
     Lent(Key),
@@ -87,9 +90,13 @@ impl Store {
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
             Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
             Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
-            Round::Expiries { space, next } => Some(self.visit_expiries(space, next, now).await?),
+            Round::Expiries { space, from, next } => Some(self.visit_expiries(space, from, next, now).await?),
             Round::Queues(from) => Some(self.next_queue(from).await?),
             Round::Messages { space, from, next } => Some(self.visit_messages(space, from, next, now).await?),
+            Round::Shares(round) => Some(match self.share_round(round, now).await? {
+                Some(round) => Round::Shares(round),
+                None => Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)),
+            }),
             Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
             Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
         };
@@ -133,7 +140,7 @@ impl Store {
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Pending { space, from: last.successor(), next },
-            Some(_) | None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+            Some(_) | None => Round::Expiries { space, from: keys::column(space, keys::EXPIRIES), next },
         })
     }
 
@@ -179,12 +186,12 @@ impl Store {
         })
     }
 
-    async fn visit_expiries(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
-        let (more, later) = self.expire_in(space, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
-        for (expires, keys) in later {
-            self.sweep.hint_expiry(expires, keys);
-        }
-        Ok(if more { Round::Expiries { space, next } } else { Round::Due { space, next } })
+    async fn visit_expiries(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
+        let more = self.expire_in(space, &from, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        Ok(match more {
+            Some(from) => Round::Expiries { space, from, next },
+            None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+        })
     }
 
     async fn drop_old_blocks(&self, keys: BlobKeys) -> Result<(), Failure> {
@@ -208,7 +215,7 @@ impl Store {
         let end = keys::column(keys::ROOT, keys::QUEUES).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
         let Some((key, bytes)) = rows.first() else {
-            return Ok(Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)));
+            return Ok(Round::Shares(ShareRound::begin()));
         };
         let space = Space(decode::<Queue>(bytes)?.id);
         Ok(Round::Messages { space, from: keys::column(space, keys::MESSAGES), next: key.successor() })

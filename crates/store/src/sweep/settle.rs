@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use lazuli_engine::{Key, Space};
+use lazuli_engine::{Column, Fault, Key, Space};
 
+use crate::file::keys as file;
+use crate::file::rows::{Born, Buried};
 use crate::keys;
 use crate::records::{Claim, DeletedContainer, decode, decode_container_id};
 use crate::{Failure, Store};
@@ -13,6 +15,28 @@ use crate::{Failure, Store};
 /// Spaces, and claims, that one look goes over.
 const SPACES: usize = 64;
 const CLAIMS: usize = 4096;
+
+/// Where spaces are named, in the order in which one goes from one to the next. A share may also come back from among the
+/// deleted, so these are gone over twice.
+const STAGES: [Column; 7] = [
+    keys::CONTAINERS,
+    keys::DELETED_CONTAINERS,
+    file::SHARES,
+    file::DELETED_SHARES,
+    file::SHARES,
+    file::DELETED_SHARES,
+    keys::DEAD_SPACES,
+];
+
+fn space_of(column: Column, key: &Key, bytes: &[u8]) -> Result<Option<Space>, Fault> {
+    Ok(match column {
+        keys::CONTAINERS => Some(Space(decode_container_id(bytes)?)),
+        keys::DELETED_CONTAINERS => Some(Space(decode::<DeletedContainer>(bytes)?.container.id)),
+        file::SHARES => Some(Space(decode::<Born>(bytes)?.id)),
+        file::DELETED_SHARES => Some(Space(decode::<Buried>(bytes)?.born.id)),
+        _ => keys::read_dead_space(key),
+    })
+}
 
 /// Offset and length of what is live, by extent.
 type Live = BTreeMap<u64, Vec<(u64, u64)>>;
@@ -23,6 +47,8 @@ pub(super) enum Settling {
     Unknown,
     Scanning {
         live: Live,
+        /// Which of `STAGES`.
+        stage: usize,
         from: Key,
     },
     Telling(Live),
@@ -39,11 +65,11 @@ impl Store {
             }
             Settling::Unknown => {
                 let live: Live = self.content.unsettled().into_iter().map(|extent| (extent, Vec::new())).collect();
-                let from = keys::column(keys::ROOT, keys::CONTAINERS);
-                if live.is_empty() { Settling::Settled } else { Settling::Scanning { live, from } }
+                let from = keys::column(keys::ROOT, STAGES[0]);
+                if live.is_empty() { Settling::Settled } else { Settling::Scanning { live, stage: 0, from } }
             }
-            Settling::Scanning { mut live, from } => match self.scan_spaces(&mut live, &from).await? {
-                Some(from) => Settling::Scanning { live, from },
+            Settling::Scanning { mut live, stage, from } => match self.scan_spaces(&mut live, stage, &from).await? {
+                Some((stage, from)) => Settling::Scanning { live, stage, from },
                 None => Settling::Telling(live),
             },
             Settling::Telling(mut live) => {
@@ -59,27 +85,18 @@ impl Store {
     }
 
     /// Goes over some spaces; gives where to go on.
-    async fn scan_spaces(&self, live: &mut Live, from: &Key) -> Result<Option<Key>, Failure> {
-        let column = from.column();
+    async fn scan_spaces(&self, live: &mut Live, stage: usize, from: &Key) -> Result<Option<(usize, Key)>, Failure> {
+        let column = STAGES[stage];
         let end = keys::column(keys::ROOT, column).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(from, &end, SPACES)?)).await?;
         for (key, bytes) in &rows {
-            let space = match column {
-                keys::CONTAINERS => Some(Space(decode_container_id(bytes)?)),
-                keys::DELETED_CONTAINERS => Some(Space(decode::<DeletedContainer>(bytes)?.container.id)),
-                _ => keys::read_dead_space(key),
-            };
-            if let Some(space) = space {
+            if let Some(space) = space_of(column, key, bytes)? {
                 self.scan_claims(space, live).await?;
             }
         }
         Ok(match rows.last() {
-            Some((last, _)) if rows.len() == SPACES => Some(last.successor()),
-            Some(_) | None => match column {
-                keys::CONTAINERS => Some(keys::column(keys::ROOT, keys::DELETED_CONTAINERS)),
-                keys::DELETED_CONTAINERS => Some(keys::column(keys::ROOT, keys::DEAD_SPACES)),
-                _ => None,
-            },
+            Some((last, _)) if rows.len() == SPACES => Some((stage, last.successor())),
+            Some(_) | None => STAGES.get(stage + 1).map(|next| (stage + 1, keys::column(keys::ROOT, *next))),
         })
     }
 

@@ -9,6 +9,7 @@ use lazuli_engine::{Column, Key, Partition, Space, Txn};
 use lazuli_model::Timestamp;
 
 use crate::claims::Trash;
+use crate::file::keys as file;
 use crate::keys::{self, BlobKeys};
 use crate::readers::Line;
 use crate::records::{Claim, Dead, DeadSpace, Garbage, Run, encode};
@@ -23,6 +24,17 @@ const PAGE: usize = 256;
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
 const COLUMNS: &[Column] = &[
+    file::NAMES,
+    file::NODES,
+    file::CHILDREN,
+    file::HELD,
+    file::OPENS,
+    file::PERMISSIONS,
+    file::SNAPSHOTS,
+    file::SUPERSEDED,
+    file::BUILDS,
+    file::PROPERTIES,
+    file::HEADS,
     keys::BASES,
     keys::SNAPSHOTS,
     keys::VERSIONS,

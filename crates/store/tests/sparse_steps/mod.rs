@@ -22,8 +22,9 @@ impl Run {
         let put = PutBlob { conditions: self.conditions(name), lease: self.lease(), ..put_blob() };
         let length = *self.random.pick(&PAGES);
         let want = put.decide_pages(self.base(name), 1, length, 5, self.world.store.now());
+        let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_page_blob(&blob(name), put, length, 5).await;
-        if let Some(blob) = same("create pages", got, want.map(drop)) {
+        if let Some(blob) = same("create pages", got, want.and_then(|_| overwritten)) {
             let blocks = vec![(None, vec![0; length as usize])];
             self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
@@ -33,8 +34,9 @@ impl Run {
     async fn create_append(&mut self, name: &str) {
         let put = PutBlob { conditions: self.conditions(name), lease: self.lease(), ..put_blob() };
         let want = put.decide_append(self.base(name), 1, self.world.store.now());
+        let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_append_blob(&blob(name), put).await;
-        if let Some(blob) = same("create append", got, want.map(drop)) {
+        if let Some(blob) = same("create append", got, want.and_then(|_| overwritten)) {
             self.replace(name, Kept { blob, blocks: Vec::new() });
             self.reference.pending.remove(name);
         }

@@ -130,6 +130,11 @@ pub fn service_properties(properties: &ServiceProperties) -> Vec<u8> {
 /// The sections that every service has.
 pub fn analytics_and_cors(out: &mut String, properties: &ServiceProperties) {
     logging(out, &properties.logging);
+    metrics_and_cors(out, properties);
+}
+
+/// All that the File service has of them.
+pub fn metrics_and_cors(out: &mut String, properties: &ServiceProperties) {
     metrics(out, "HourMetrics", &properties.hour_metrics);
     metrics(out, "MinuteMetrics", &properties.minute_metrics);
     cors(out, &properties.cors);

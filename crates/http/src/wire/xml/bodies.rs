@@ -88,16 +88,24 @@ fn policy(document: &Document<'_>, node: &Node<'_>) -> Result<StoredPolicy, Refu
 /// Set Blob Service Properties. A section that is left out stays as it is.
 pub fn read_service_properties(body: &[u8]) -> Result<ServicePropertiesChange, Refusal> {
     let document = Document::expect(body, "StorageServiceProperties")?;
+    read_sections(&document, document.root.children.iter())
+}
+
+/// The sections that several services have.
+pub fn read_sections<'a, 'b: 'a>(
+    document: &Document<'b>,
+    nodes: impl Iterator<Item = &'a Node<'b>>,
+) -> Result<ServicePropertiesChange, Refusal> {
     let mut change = ServicePropertiesChange::default();
-    for node in &document.root.children {
+    for node in nodes {
         match node.name {
-            "Logging" => change.logging = Some(logging(&document, node)?),
+            "Logging" => change.logging = Some(logging(document, node)?),
             // Before 2013-08-15 there was one kind of metrics.
-            "HourMetrics" | "Metrics" => change.hour_metrics = Some(metrics(&document, node)?),
-            "MinuteMetrics" => change.minute_metrics = Some(metrics(&document, node)?),
+            "HourMetrics" | "Metrics" => change.hour_metrics = Some(metrics(document, node)?),
+            "MinuteMetrics" => change.minute_metrics = Some(metrics(document, node)?),
             "Cors" => change.cors = Some(cors(node)?),
             "DefaultServiceVersion" => change.default_service_version = default_version(node)?,
-            "DeleteRetentionPolicy" => change.delete_retention = Some(retention(&document, node)?),
+            "DeleteRetentionPolicy" => change.delete_retention = Some(retention(document, node)?),
             "StaticWebsite" => change.static_website = Some(website(node)?),
             _ => return Err(unsupported(node)),
         }

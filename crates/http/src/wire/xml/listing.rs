@@ -25,7 +25,7 @@ const HAS_ENCRYPTION_SCOPES: Version = Version::new(2019, 7, 7);
 const HAS_REPLICATION: Version = Version::new(2019, 12, 12);
 const HAS_VERSIONED_IMMUTABILITY: Version = Version::new(2020, 10, 2);
 
-const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+pub const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What List Containers repeats of its request.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ fn retention(out: &mut String, deleted: Deleted, now: Timestamp) {
     number(out, "RemainingRetentionDays", deleted.days_left(now));
 }
 
-fn lease(out: &mut String, shown: Shown) {
+pub fn lease(out: &mut String, shown: Shown) {
     element(out, "LeaseStatus", shown.status);
     element(out, "LeaseState", shown.state);
     optional(out, "LeaseDuration", shown.duration);

@@ -4,6 +4,7 @@
 mod answers;
 mod bodies;
 mod delegation;
+mod file;
 mod found;
 mod listing;
 mod queue;
@@ -12,6 +13,10 @@ mod read;
 pub use answers::{acl, block_list, page_list, service_properties, service_stats, tags};
 pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
 pub use delegation::{read_key_info, user_delegation_key};
+pub use file::{
+    EntryListing, ShareListing, entries, file_ranges, file_service_properties, handles, read_file_service_properties,
+    share_stats, shares,
+};
 pub use found::{FoundListing, found_blobs};
 pub use listing::{BlobListing, ContainerListing, blobs, containers};
 pub use queue::{

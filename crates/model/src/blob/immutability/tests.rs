@@ -1,5 +1,5 @@
 use super::*;
-use crate::blob::{ContentRef, DeleteBlob, Kind, SetBlobMetadata, SetBlobTags, TierConditions};
+use crate::blob::{ContentRef, DeleteBlob, Keeping, Kind, SetBlobMetadata, SetBlobTags, TierConditions};
 use crate::{Metadata, Tags};
 
 fn at(seconds: u64) -> Timestamp {
@@ -46,8 +46,10 @@ fn what_is_protected_stays() {
             conditions: conditions(),
             lease: None,
         };
-        let replaced = crate::blob::tests::put().decide(Some(&blob), ContentRef::EMPTY, None, at(10)).map(drop);
+        let replaced = Keeping::NOTHING.permit_overwrite(&blob, at(10));
         assert_eq!(replaced, want, "put over {immutability:?} {hold:?}");
+        let versions = Keeping { versions: true, ..Keeping::NOTHING };
+        assert_eq!(versions.permit_overwrite(&blob, at(10)), Ok(()), "it stays as a version");
         assert_eq!(delete.decide(Some(&blob), false, at(10)).map(drop), want, "delete of {immutability:?} {hold:?}");
         assert_eq!(metadata.decide(Some(&blob), at(10)).map(drop), want, "metadata of {immutability:?} {hold:?}");
         let tags = SetBlobTags { which: Which::Current, tags: Tags::default(), conditions: conditions(), lease: None };

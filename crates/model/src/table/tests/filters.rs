@@ -227,6 +227,9 @@ fn literal(chance: &mut Chance) -> (String, Value) {
 
 type Judge = Box<dyn Fn(&Plain) -> bool>;
 
+/// An operator, the one that means the same with its sides exchanged, and whether it holds for an order.
+type Spelt = (&'static str, &'static str, fn(i8) -> bool);
+
 /// A filter's text, and what it means, worked out without the code under test.
 fn random(chance: &mut Chance, depth: usize) -> (String, Judge) {
     match if depth == 0 { 0 } else { chance.below(5) } {
@@ -243,7 +246,7 @@ fn random(chance: &mut Chance, depth: usize) -> (String, Judge) {
         _ => {
             let name = *chance.pick(&NAMES);
             let (text, value) = literal(chance);
-            let operators: [(&str, &str, fn(i8) -> bool); 6] = [
+            let operators: [Spelt; 6] = [
                 ("eq", "eq", |o| o == 0),
                 ("ne", "ne", |o| o != 0),
                 ("gt", "lt", |o| o > 0),

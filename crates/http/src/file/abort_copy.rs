@@ -1,0 +1,30 @@
+//! Abort Copy File. Copies are done when they are answered, so that there is never one to abort.
+
+use lazuli_model::Refusal;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::file::{get_file_properties, place};
+use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "AbortCopyFile",
+    methods: &["PUT"],
+    on: On::File,
+    comp: Some("copy"),
+    when: &[When::HeaderIs("x-ms-copy-action", "abort")],
+    needs: "w",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "w" }),
+    takes: LEASE,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = place::writable_file(&ask.head)?;
+    if ask.head.query.get("copyid").is_none() {
+        return Err(Refusal::MissingRequiredQueryParameter { name: "copyid".into() }.into());
+    }
+    ask.store.file(&at, get_file_properties::parse(&ask.head)?).await?;
+    Err(Refusal::NoPendingCopyOperation.into())
+}

@@ -1,0 +1,32 @@
+//! Create Directory.
+
+use http::StatusCode;
+use lazuli_model::file::CreateDirectory;
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::headers;
+use crate::file::{describe, place, smb};
+use crate::operation::{AccountNeeds, On, Spec};
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec {
+    name: "CreateDirectory",
+    methods: &["PUT"],
+    on: On::Directory,
+    restype: Some("directory"),
+    needs: "cw",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let at = place::writable(&ask.head)?;
+    let create = CreateDirectory {
+        smb: smb::properties(&ask.head)?,
+        posix: smb::posix(&ask.head)?,
+        metadata: headers::metadata(&ask.head)?,
+    };
+    let entry = ask.store.create_directory(&at, create).await?;
+    Ok(describe::written(Answer::new(StatusCode::CREATED), &ask.head, &entry))
+}

@@ -1,0 +1,14 @@
+//! Get User Delegation Key for shares and files. Since 2026-02-06.
+
+use lazuli_store::Failure;
+
+use crate::answer::Answer;
+use crate::blob::get_user_delegation_key;
+use crate::operation::Spec;
+use crate::serve::Ask;
+
+pub const SPEC: Spec = Spec { name: "GetFileUserDelegationKey", ..get_user_delegation_key::SPEC };
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    get_user_delegation_key::run(ask).await
+}

@@ -1,0 +1,15 @@
+//! How the lease actions of files and shares are answered. Unlike a blob's, a release says that no time is left.
+
+use lazuli_model::lease::{Action, Outcome};
+use lazuli_model::{ETag, Timestamp};
+
+use crate::answer::{Answer, name};
+use crate::blob::lease;
+
+pub fn answer(action: Action, outcome: Outcome, etag: ETag, modified: Timestamp) -> Answer {
+    let answer = lease::answer(action, outcome, etag, modified);
+    match action {
+        Action::Release { .. } => answer.number(&name::LEASE_TIME, 0),
+        Action::Acquire { .. } | Action::Renew { .. } | Action::Change { .. } | Action::Break { .. } => answer,
+    }
+}

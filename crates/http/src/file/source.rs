@@ -1,0 +1,187 @@
+//! What is copied from: a file or a blob of any account that is served here, named by its URL, and read only by who may read it.
+//!
+//! A path-style URL does not say its service. Its SAS does (`sr`, `ss`); without one, the address of this request is the File
+//! service's, and any other the Blob service's.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue, Uri};
+use lazuli_model::blob::{ContentHeaders, ReadBlob};
+use lazuli_model::file::{Entry, ReadFile};
+use lazuli_model::{Conditions, Metadata, Refusal, Version};
+use lazuli_store::{Broken, Failure, FileReader, Reader, ShareAt, Source, Store};
+
+use crate::answer::name;
+use crate::blob::{encryption, get_blob, headers};
+use crate::file::{get_file, place};
+use crate::head::{Arrival, Head, Query, Service};
+use crate::serve::{Ask, Edge};
+use crate::status;
+
+const HEADER: &str = "x-ms-copy-source";
+
+/// Since then a refusal says what the source answered, and the source is asked as the request is.
+const SAYS_MORE: Version = Version::new(2025, 11, 5);
+
+/// A source that may be read.
+pub struct Opened {
+    content: Content,
+    pub length: u64,
+    pub headers: ContentHeaders,
+    pub metadata: Metadata,
+    /// Of a file: what else it is, and where.
+    pub file: Option<(Entry, ShareAt)>,
+}
+
+enum Content {
+    File(Box<FileReader>),
+    Blob(Box<Reader>),
+}
+
+impl Opened {
+    pub fn seek(&mut self, from: u64, to: u64) {
+        match &mut self.content {
+            Content::File(reader) => reader.seek(from, to),
+            Content::Blob(reader) => reader.seek(from, to),
+        }
+    }
+
+    async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Broken> {
+        let piece = match &mut self.content {
+            Content::File(reader) => reader.next().await,
+            Content::Blob(reader) => reader.next().await,
+        };
+        piece.map_err(|failure| match failure {
+            Failure::Refused(refusal) => Broken::Refused(refusal),
+            Failure::Broken(fault) => {
+                tracing::error!(?fault, "the source of a copy could not be read to its end");
+                Broken::Refused(Refusal::InternalError)
+            }
+        })
+    }
+}
+
+impl Source for Opened {
+    fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<bytes::Bytes>, Broken>> + Send + '_>> {
+        Box::pin(self.piece())
+    }
+}
+
+/// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key need not prove it again for a file of the
+/// same account, as Copy File has it.
+pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
+    let head = source_head(&ask.head, implied)?;
+    let owned = implied && ask.grant.owner && head.account == ask.head.account && head.service == Service::File;
+    let (edge, store) = (ask.edge.clone(), ask.store.clone());
+    match read(&edge, &store, &head, owned).await {
+        Ok(opened) => Ok(opened),
+        Err(Failure::Refused(refusal)) => Err(unverified(ask, &refusal).into()),
+        Err(broken) => Err(broken),
+    }
+}
+
+async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Opened, Failure> {
+    match head.service {
+        Service::File => {
+            edge.admit_source(head, &get_file::SPEC, owned).await?;
+            let at = place::file(head)?;
+            let read = ReadFile { snapshot: place::snapshot(head)?, lease: None };
+            let mut reader = store.open_file(&at, read).await?;
+            let entry = reader.entry.clone();
+            reader.seek(0, entry.node.length);
+            Ok(Opened {
+                length: entry.node.length,
+                headers: entry.node.headers.clone(),
+                metadata: entry.node.metadata.clone(),
+                file: Some((entry, at.share_at())),
+                content: Content::File(Box::new(reader)),
+            })
+        }
+        Service::Blob | Service::Dfs => {
+            edge.admit_source(head, &get_blob::SPEC, owned).await?;
+            let read = ReadBlob {
+                which: headers::which(head)?,
+                conditions: Conditions::default(),
+                lease: None,
+                key: encryption::key_hash(head)?,
+            };
+            let mut reader = store.open_blob(&head.blob_at()?, read).await?;
+            reader.unlock(encryption::customer_key(head)?);
+            let length = reader.blob.content.length;
+            reader.seek(0, length);
+            Ok(Opened {
+                length,
+                headers: reader.blob.headers.clone(),
+                metadata: reader.blob.metadata.clone(),
+                file: None,
+                content: Content::Blob(Box::new(reader)),
+            })
+        }
+        Service::Queue | Service::Table => Err(Refusal::InvalidUri.into()),
+    }
+}
+
+/// The request that would read the source.
+fn source_head(head: &Head, implied: bool) -> Result<Head, Refusal> {
+    let text = head.required(HEADER, |text| Some(text.to_owned()))?;
+    let refuse = || Refusal::InvalidHeaderValue { header: HEADER.into(), value: text.clone() };
+    let uri: Uri = text.parse().map_err(|_| refuse())?;
+    let authority = uri.authority().ok_or_else(refuse)?.as_str().to_owned();
+    if uri.path().trim_matches('/').is_empty() {
+        return Err(refuse());
+    }
+    let arrival = Arrival {
+        service: service(head, &uri, &authority)?,
+        secure: uri.scheme_str() == Some("https"),
+        peer: head.peer,
+        now: head.now,
+        request_id: head.request_id,
+        loose: true,
+    };
+    let mut parts = http::Request::get(uri).body(()).map_err(|_| refuse())?.into_parts().0;
+    let copied = [
+        ("x-ms-source-allow-trailing-dot", HeaderName::from_static("x-ms-allow-trailing-dot")),
+        ("x-ms-copy-source-authorization", AUTHORIZATION),
+    ];
+    for (from, to) in copied {
+        if let Some(value) = head.headers.get(from) {
+            parts.headers.insert(to, value.clone());
+        }
+    }
+    // Observed in 2022: Copy File asks for its source in the manner of old, to which nobody is told to authenticate.
+    if !implied || head.version >= SAYS_MORE {
+        let version = HeaderValue::try_from(head.version.to_string()).map_err(|_| Refusal::InternalError)?;
+        parts.headers.insert(name::VERSION.clone(), version);
+    }
+    Head::read(parts, arrival)
+}
+
+fn service(head: &Head, uri: &Uri, authority: &str) -> Result<Service, Refusal> {
+    let query = Query::parse(uri.query().unwrap_or_default())?;
+    let (resource, services) = (query.get("sr").unwrap_or_default(), query.get("ss").unwrap_or_default());
+    let here = head.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority));
+    Ok(match resource {
+        "f" | "s" => Service::File,
+        "b" | "bs" | "bv" | "c" | "d" => Service::Blob,
+        _ if here => Service::File,
+        _ if services.contains('f') && !services.contains('b') => Service::File,
+        _ => Service::Blob,
+    })
+}
+
+/// CannotVerifyCopySource, with the status that reading the source came to.
+pub fn unverified(ask: &mut Ask, refusal: &Refusal) -> Refusal {
+    let said = status::of(refusal);
+    if ask.head.version >= SAYS_MORE {
+        ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(said.status));
+        ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), HeaderValue::from_static(said.code));
+    }
+    Refusal::CannotVerifyCopySource { status: said.status, code: said.code.into(), message: said.message }
+}
+
+/// The source as it is kept and shown: without the signature that opened it.
+pub fn shown(head: &Head) -> String {
+    let text = head.text(HEADER).unwrap_or_default();
+    let Some((url, query)) = text.split_once('?') else { return text.to_owned() };
+    let kept: Vec<&str> = query.split('&').filter(|part| !part.starts_with("sig=")).collect();
+    if kept.is_empty() { url.to_owned() } else { format!("{url}?{}", kept.join("&")) }
+}

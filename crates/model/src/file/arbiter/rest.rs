@@ -1,0 +1,92 @@
+//! REST calls, as the instantaneous opens that they are.
+
+use super::{Access, Caching, Standing, Verdict, breaks, clash, conflicts};
+use crate::Refusal;
+
+/// What a REST call does with a file, as far as others who have it open are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Get File Properties, Get File Metadata.
+    Look,
+    /// Get File: these bytes, `to` exclusive.
+    Read { from: u64, to: u64 },
+    /// List Ranges.
+    ListRanges,
+    /// Put Range, Set File Properties, Set File Metadata.
+    Write,
+    /// Create File and Copy File, over what is there.
+    Create,
+    /// Delete File, and being replaced by a rename.
+    Delete,
+    /// Rename: the name goes, the file stays.
+    Rename,
+    /// Acquiring a lease.
+    Lease,
+}
+
+impl Act {
+    /// The access that the implied open asks for. Both matrices of the documentation say that a lease needs all three, though its
+    /// text says two.
+    fn access(self) -> Access {
+        match self {
+            Act::Look => Access::NONE,
+            Act::Read { .. } | Act::ListRanges => Access::READ,
+            Act::Write => Access::WRITE,
+            Act::Create => Access::WRITE.and(Access::DELETE),
+            Act::Delete | Act::Rename => Access::DELETE,
+            Act::Lease => Access::ALL,
+        }
+    }
+
+    fn sharing(self) -> Access {
+        match self {
+            Act::Lease => Access::READ,
+            Act::Look | Act::Read { .. } | Act::ListRanges | Act::Write | Act::Create | Act::Delete | Act::Rename => {
+                Access::ALL
+            }
+        }
+    }
+
+    /// What a client may cache from then on, and whether to wait until it does not cache more.
+    fn leaves(self, caching: Caching) -> (Caching, bool) {
+        match self {
+            Act::Look | Act::Read { .. } | Act::ListRanges => (caching.without_write(), true),
+            Act::Write | Act::Create | Act::Lease => (Caching::NONE, caching.write),
+            Act::Delete | Act::Rename => (caching.without_handle(), true),
+        }
+    }
+}
+
+/// Whether `act` may go ahead.
+pub fn admit(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
+    if standing.delete_pending {
+        return Err(Refusal::DeletePending);
+    }
+    let (wait, tell) = breaks(standing, None, |caching| act.leaves(caching));
+    if !wait.is_empty() {
+        return Ok(Verdict::Wait(wait));
+    }
+    let clash = match act {
+        // Whatever it shares: no handle at all may be open.
+        Act::Delete => clash(standing.opens.iter()),
+        Act::Look | Act::Read { .. } | Act::ListRanges | Act::Write | Act::Create | Act::Rename | Act::Lease => {
+            clash(conflicts(standing, act.access(), act.sharing()))
+        }
+    };
+    if let Some(clash) = clash {
+        return clash;
+    }
+    permit_locks(act, standing)?;
+    Ok(Verdict::Go(tell))
+}
+
+/// A write over REST wants the whole file; a read wants its range.
+fn permit_locks(act: Act, standing: &Standing) -> Result<(), Refusal> {
+    let mut locks = standing.opens.iter().flat_map(|open| &open.locks);
+    let conflict = match act {
+        Act::Write | Act::Create => locks.next().is_some(),
+        Act::Read { from, to } => locks.any(|lock| lock.exclusive && lock.overlaps(from, to)),
+        Act::Look | Act::ListRanges | Act::Delete | Act::Rename | Act::Lease => false,
+    };
+    if conflict { Err(Refusal::FileLockConflict) } else { Ok(()) }
+}

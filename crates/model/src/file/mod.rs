@@ -1,0 +1,20 @@
+//! Shares, directories and files: their records, and what each operation makes of them.
+//!
+//! A file's bytes and names are shared with SMB clients, who open, lock and cache them; `arbiter` judges who may, for both
+//! protocols. Order of refusals: absent, the arbiter (sharing, locks, deletion), the lease, the read-only attribute.
+
+pub mod arbiter;
+mod attributes;
+mod names;
+mod node;
+mod permission;
+mod record;
+mod requests;
+pub mod share;
+
+pub use attributes::Attributes;
+pub use names::{EntryName, FilePath, ShareName, fold};
+pub use node::{FILE_MAX, RANGE_MAX, Spot};
+pub use permission::{Format, PermissionKey, Sddl};
+pub use record::{Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb};
+pub use requests::*;

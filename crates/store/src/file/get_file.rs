@@ -1,0 +1,122 @@
+//! Get File, Get File Properties, Get File Metadata.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::BoxFuture;
+use lazuli_engine::content::Pin;
+use lazuli_model::file::arbiter::{self, Act, Verdict};
+use lazuli_model::file::{Entry, ReadFile};
+use lazuli_model::lease::{self, On};
+use lazuli_model::{Lease, Refusal};
+
+use super::tree::Tree;
+use super::{FileAt, entry};
+use crate::readers::Generation;
+use crate::sparse::{Batch, Seen, SparseReader};
+use crate::transact::Decided;
+use crate::upload::{Broken, Source};
+use crate::{Failure, Store};
+
+/// A file opened for reading; holding it keeps its bytes from being given back.
+pub struct FileReader {
+    pub entry: Entry,
+    store: Store,
+    bytes: SparseReader,
+    _pin: Pin,
+    _generation: Arc<Generation>,
+}
+
+impl FileReader {
+    /// Prepares to stream `from..to`; then call `next` until it gives `None`.
+    pub fn seek(&mut self, from: u64, to: u64) {
+        let to = to.min(self.entry.node.length);
+        self.bytes.seek(from.min(to), to);
+    }
+
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        self.bytes.next(&self.store, None).await
+    }
+}
+
+/// To copy from. What cannot be read ends the copy.
+impl Source for FileReader {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
+        Box::pin(async {
+            self.bytes.next(&self.store, None).await.map_err(|failure| match failure {
+                Failure::Refused(refusal) => Broken::Refused(refusal),
+                Failure::Broken(_) => Broken::Refused(Refusal::InternalError),
+            })
+        })
+    }
+}
+
+impl Store {
+    /// For Get File Properties and Metadata.
+    pub async fn file(&self, at: &FileAt, read: ReadFile) -> Result<Entry, Failure> {
+        self.read_file(at, read, Act::Look).await.map(|(entry, ..)| entry)
+    }
+
+    /// For Get File. Locks are judged by the range that is asked for: `permit_read` does that.
+    pub async fn open_file(&self, at: &FileAt, read: ReadFile) -> Result<FileReader, Failure> {
+        self.open_file_range(at, read, 0, u64::MAX).await
+    }
+
+    pub async fn open_file_range(
+        &self,
+        at: &FileAt,
+        read: ReadFile,
+        from: u64,
+        to: u64,
+    ) -> Result<FileReader, Failure> {
+        // Held before the rows are read that name what is held.
+        let (pin, generation) = (self.content.pin(), self.readers.enter());
+        let (entry, keys, seen) = self.read_file(at, read, Act::Read { from, to }).await?;
+        let mut bytes = SparseReader::new(keys, seen, Batch::default());
+        bytes.seek(0, entry.node.length);
+        Ok(FileReader { entry, store: self.clone(), bytes, _pin: pin, _generation: generation })
+    }
+
+    /// One look, and another when somebody had to be waited for.
+    async fn read_file(
+        &self,
+        at: &FileAt,
+        read: ReadFile,
+        act: Act,
+    ) -> Result<(Entry, crate::keys::BlobKeys, Seen), Failure> {
+        let share = at.share_at();
+        let mut waited = false;
+        loop {
+            let seen = self.look_tree(&share, read.snapshot, |tree| look(tree, at, &read, act, waited)).await?;
+            if let Some(seen) = seen {
+                return Ok(seen);
+            }
+            self.approach(at, act).await?;
+            waited = true;
+        }
+    }
+}
+
+/// Nothing when somebody has to be waited for first.
+fn look(
+    tree: &mut Tree<'_, '_>,
+    at: &FileAt,
+    read: &ReadFile,
+    act: Act,
+    waited: bool,
+) -> Decided<Option<(Entry, crate::keys::BlobKeys, Seen)>> {
+    let (node, parent) = tree.find_file(&at.path)?;
+    let mut shown = Lease::Available;
+    if !tree.is_snapshot() {
+        let standing = tree.standing(node.id)?;
+        match arbiter::admit(act, &standing)? {
+            Verdict::Go(_) => {}
+            Verdict::Wait(_) if waited => return Err(Refusal::ClientCacheFlushDelay.into()),
+            Verdict::Wait(_) => return Ok(None),
+        }
+        lease::permit_read(standing.lease, read.lease, tree.now(), On::File)?;
+        shown = standing.lease;
+    }
+    let seen = tree.seen(&node);
+    Ok(Some((entry(node, parent, shown), tree.keys.content.clone(), seen)))
+}

@@ -1,0 +1,138 @@
+//! Operations on shares, directories and files: one file each.
+//!
+//! Held true of a share's space, which is one partition:
+//! * an entry has an id for life, one node, and as many names as it has links; to move it is to move a name;
+//! * what snapshots see is told by epochs (`tree`, `content`), so that to take one is to move on to the next;
+//! * what is true of open handles is in rows too (`standing`), so that every gateway sees it and a restart forgets nobody.
+
+mod content;
+mod copy_file;
+mod create_directory;
+mod create_file;
+mod delete_entry;
+mod get_file;
+mod handles;
+pub(crate) mod keys;
+mod lease_file;
+mod links;
+mod list_entries;
+mod opens;
+mod permissions;
+mod properties;
+mod ranges;
+mod rename;
+pub(crate) mod rows;
+mod share;
+mod standing;
+pub(crate) mod sweep;
+mod tree;
+
+pub use get_file::FileReader;
+pub use handles::{ClosedHandles, HandleItem, HandlePage, ListHandles};
+pub use list_entries::{EntryItem, EntryPage, ListEntries};
+pub use opens::{AskedBreak, OpenFile, Opened};
+pub use ranges::RangeList;
+pub use share::{DeletedShare, ListShares, ShareItem, SharePage};
+pub(crate) use standing::Breaks;
+
+use std::sync::Arc;
+
+use lazuli_engine::Txn;
+use lazuli_model::file::{Entry, FileId, FilePath, Node, ShareName};
+use lazuli_model::{AccountName, Lease, Refusal, Timestamp};
+
+use crate::transact::{Decided, get};
+use crate::{Failure, Store};
+use keys::ShareKeys;
+use rows::Born;
+use tree::{Found, Tree};
+
+/// Where a share is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShareAt {
+    pub account: AccountName,
+    pub share: ShareName,
+}
+
+/// Where a file or a directory is. The empty path is the root directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileAt {
+    pub account: AccountName,
+    pub share: ShareName,
+    pub path: FilePath,
+}
+
+impl FileAt {
+    pub fn share_at(&self) -> ShareAt {
+        ShareAt { account: self.account.clone(), share: self.share.clone() }
+    }
+}
+
+/// The share's row in the root. What comes of it is for `Tree` to say.
+fn found(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Found> {
+    let born: Born = get(txn, &keys::share(at))?.ok_or(Refusal::ShareNotFound)?;
+    Ok(Found { keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
+}
+
+impl Store {
+    /// For what comes right before a transaction: if the share goes in between, the transaction is refused, or lands in a dead
+    /// space, seen by nobody.
+    async fn found_share(&self, at: &ShareAt) -> Result<Found, Failure> {
+        self.look(|txn| found(txn, at)).await
+    }
+
+    /// One look at a share as it is, or as it was.
+    async fn look_tree<T: Send>(
+        &self,
+        at: &ShareAt,
+        snapshot: Option<Timestamp>,
+        look: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + Sync,
+    ) -> Result<T, Failure> {
+        self.look(|txn| {
+            let found = found(txn, at)?;
+            look(&mut Tree::at(txn, &found, snapshot)?)
+        })
+        .await
+    }
+
+    /// One transaction in a share.
+    async fn change_tree<T: Send + 'static>(
+        &self,
+        at: &ShareAt,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let found = self.found_share(at).await?;
+        self.change_found(found, change).await
+    }
+
+    async fn change_found<T: Send + 'static>(
+        &self,
+        found: Found,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.change_staged(found, None, change).await
+    }
+
+    /// One transaction whose records name the pieces of `staged`.
+    async fn change_staged<T: Send + 'static>(
+        &self,
+        found: Found,
+        staged: Option<lazuli_engine::content::Staged>,
+        change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let keys = found.keys.clone();
+        let (answer, trash) = self
+            .transact_staged(keys.partition(), staged, move |txn| {
+                let mut tree = Tree::new(txn, &found)?;
+                let answer = change(&mut tree)?;
+                Ok((answer, tree.finish()))
+            })
+            .await?;
+        self.hint(trash, keys.content);
+        Ok(answer)
+    }
+}
+
+fn entry(node: Node, parent: FileId, lease: Lease) -> Entry {
+    Entry { node, parent, lease }
+}

@@ -1,0 +1,99 @@
+//! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
+
+use lazuli_model::file::arbiter::Act;
+use lazuli_model::file::{Entry, Kind, Rename, Spot};
+use lazuli_model::lease::{self, On};
+use lazuli_model::{Lease, Refusal};
+
+use super::rows::Name;
+use super::tree::{Reached, Tree};
+use super::{FileAt, entry};
+use crate::transact::Decided;
+use crate::{Failure, Store};
+
+impl Store {
+    /// `at` is the destination.
+    pub async fn rename(&self, at: &FileAt, rename: Rename) -> Result<Entry, Failure> {
+        let source = FileAt { path: rename.source.clone(), ..at.clone() };
+        self.approach(&source, Act::Rename).await?;
+        let found = self.approach(at, Act::Delete).await?;
+        let path = at.path.clone();
+        self.change_found(found, move |tree| {
+            let source = tree.reach(&rename.source)?;
+            let destination = tree.reach(&path)?;
+            apply(tree, &rename, &source, &destination)
+        })
+        .await
+    }
+}
+
+fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination: &Reached) -> Decided<Entry> {
+    let moved = source.found.clone().ok_or(Refusal::ResourceNotFound)?;
+    let node = tree.node_of(&moved)?;
+    if destination.above.contains(&moved.id) {
+        return Err(Refusal::InvalidInput { reason: "A directory cannot be moved into itself.".into() }.into());
+    }
+    // The same name in another case is no obstacle; another name of the same file is one that stays.
+    let same_name = source.parent == destination.parent && source.name.folded() == destination.name.folded();
+    let replaced = match &destination.found {
+        Some(other) if !same_name => Some(tree.node_of(other)?),
+        Some(_) | None => None,
+    };
+    let lease = permit_source(tree, rename, moved.kind, moved.id)?;
+    if let Some(other) = &replaced
+        && rename.replace
+    {
+        if other.kind != Kind::Directory {
+            tree.admit_leased(other, Act::Delete, rename.destination_lease)?;
+        }
+    } else if replaced.is_none() && rename.destination_lease.is_some() {
+        return Err(Refusal::LeaseNotPresentWithFileOperation.into());
+    }
+    let directory = node.kind == Kind::Directory;
+    let permission = tree.set_permission(rename.smb.permission.as_ref(), destination.parent, directory)?;
+    let name = destination.name.as_str().to_owned();
+    let spot = Spot { id: node.id, parent: destination.parent, name: name.clone(), permission: node.smb.permission };
+    let node = rename.decide(&node, &spot, permission, replaced.as_ref(), tree.now())?;
+    tree.remove_name(source.parent, &moved.name)?;
+    tree.orphan(source.parent)?;
+    if let (Some(other), Some(named)) = (&replaced, &destination.found)
+        && other.id != node.id
+    {
+        tree.unlink(other, destination.parent, &named.name)?;
+    } else if replaced.is_some() {
+        // Two names of one file become one.
+        tree.orphan(destination.parent)?;
+        let node = lazuli_model::file::Node { links: node.links.saturating_sub(1), ..node };
+        return place(tree, destination, name, node, lease);
+    }
+    place(tree, destination, name, node, lease)
+}
+
+fn place(
+    tree: &mut Tree<'_, '_>,
+    destination: &Reached,
+    name: String,
+    node: lazuli_model::file::Node,
+    lease: Lease,
+) -> Decided<Entry> {
+    tree.put_name(destination.parent, Name { id: node.id, kind: node.kind, name })?;
+    tree.adopt(destination.parent)?;
+    tree.put_node(&node)?;
+    Ok(entry(node, destination.parent, lease))
+}
+
+/// The lease goes with the file.
+fn permit_source(
+    tree: &mut Tree<'_, '_>,
+    rename: &Rename,
+    kind: Kind,
+    id: lazuli_model::file::FileId,
+) -> Decided<Lease> {
+    let standing = tree.admit(id, Act::Rename)?;
+    match kind {
+        Kind::Directory => Ok(Lease::Available),
+        Kind::File | Kind::Symlink => {
+            Ok(lease::permit_write(standing.lease, rename.source_lease, tree.now(), On::File)?)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the rows of a share say.
+
+use lazuli_model::file::{FileId, Kind, Node, Share};
+use lazuli_model::{Lease, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The share exists. It was made like this; what became of it is in its own space, which is the truth about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Born {
+    /// The incarnation: a share made again under the same name is another space.
+    pub id: u128,
+    /// Counts how often it was brought back from among the deleted.
+    pub life: u32,
+    pub share: Share,
+}
+
+/// A share that was deleted and may be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buried {
+    pub born: Born,
+    /// As it was last.
+    pub share: Share,
+    pub deleted: Timestamp,
+    pub until: Timestamp,
+}
+
+/// What every write in a share has to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Moves on with every snapshot.
+    pub epoch: u64,
+    /// The id that the next new entry gets.
+    pub next: u64,
+    pub next_handle: u64,
+    /// The lengths of all files together.
+    pub usage: u64,
+    pub quota_gib: u32,
+    /// The epochs of the snapshots there are, ascending.
+    pub snapshots: Vec<u64>,
+    pub last_snapshot: Timestamp,
+    pub ended: Option<Ended>,
+}
+
+/// The share was deleted, in that life of it. Its row in the root follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub life: u32,
+    /// Until when it may be brought back.
+    pub until: Option<Timestamp>,
+}
+
+impl Head {
+    pub fn new(quota_gib: u32) -> Self {
+        Self {
+            epoch: 1,
+            next: 1,
+            next_handle: 1,
+            usage: 0,
+            quota_gib,
+            snapshots: Vec::new(),
+            last_snapshot: Timestamp::from_ticks(0),
+            ended: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub epoch: u64,
+    /// As it was then; the lease is the snapshot's own.
+    pub share: Share,
+}
+
+/// A row with an epoch: what is there from then on, or that nothing is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRow(pub Option<Node>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameRow(pub Option<Name>);
+
+/// What a name in a directory is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    pub id: FileId,
+    pub kind: Kind,
+    /// As it was given.
+    pub name: String,
+}
+
+/// What goes with a file and not with its snapshots. Absent when there is nothing to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub lease: Lease,
+    pub delete_pending: bool,
+}
+
+/// Something that only snapshots see any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Superseded {
+    /// A row, from this epoch on.
+    Row { since: u64 },
+    /// Windows of a content that began then; `dead` when no node has the content any more.
+    Content { since: u64, dead: bool },
+}
+
+/// A content that no node has yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    pub touched: Timestamp,
+}

@@ -1,0 +1,53 @@
+//! Restore Share: out of the deleted ones, into a life of its own.
+
+use lazuli_engine::Partition;
+use lazuli_model::Refusal;
+use lazuli_model::file::{Share, ShareName};
+
+use super::{Born, born, keys, living};
+use crate::file::rows::Buried;
+use crate::keys::ROOT;
+use crate::records::encode;
+use crate::transact::{get, now};
+use crate::{Failure, ShareAt, Store};
+
+impl Store {
+    /// Brings back what was deleted as `deleted`, with the version that a listing gave. It has to be the name of `at`.
+    pub async fn restore_share(&self, at: &ShareAt, deleted: &ShareName, version: &str) -> Result<Share, Failure> {
+        let header = |header: &'static str, value: &str| Refusal::InvalidHeaderValue {
+            header: header.into(),
+            value: value.to_owned(),
+        };
+        if *deleted != at.share {
+            return Err(header("x-ms-deleted-share-name", deleted.as_str()).into());
+        }
+        let number = u64::from_str_radix(version, 16).map_err(|_| header("x-ms-deleted-share-version", version))?;
+        let gone = self.look(|txn| match born(txn, at)? {
+            Some(born) => Ok(living(txn, &born)?.is_none()),
+            None => Ok(false),
+        });
+        if gone.await? {
+            self.bury_share(at).await?;
+        }
+        let name = at.clone();
+        self.transact(Partition::new(ROOT, keys::share_partition(at)), move |txn| {
+            if born(txn, &name)?.is_some() {
+                return Err(Refusal::ShareAlreadyExists.into());
+            }
+            let key = keys::deleted_share(&name, number);
+            let buried: Option<Buried> = get(txn, &key)?;
+            let buried = buried.filter(|buried| buried.until > now(txn)).ok_or(Refusal::ShareNotFound)?;
+            txn.delete(key);
+            let born = Born { life: buried.born.life + 1, ..buried.born };
+            txn.put(keys::share(&name), encode(&born));
+            Ok(())
+        })
+        .await?;
+        self.change_tree(at, move |tree| {
+            let share = tree.share()?.restored(tree.now());
+            tree.txn.put(tree.keys.properties(), encode(&share));
+            Ok(share)
+        })
+        .await
+    }
+}
