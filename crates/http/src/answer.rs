@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use lazuli_model::{ETag, Timestamp};
 use lazuli_store::{Failure, FileReader, Reader};
+use tokio::sync::mpsc;
 
 use crate::wire::structured::Encoder;
 
@@ -207,6 +208,8 @@ pub enum Payload {
     Empty,
     Whole(Bytes),
     Stream(Flow),
+    /// Made as it is sent; nobody knows how long it will be.
+    Produced(mpsc::Receiver<Result<Bytes, BrokenOff>>),
 }
 
 pub type Piece<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
@@ -246,9 +249,14 @@ impl Payload {
         Payload::Stream(Flow { state: State::Ready(Box::new(reader)), left, framing: Some(Box::new(framing)) })
     }
 
+    pub fn produced(frames: mpsc::Receiver<Result<Bytes, BrokenOff>>) -> Self {
+        Payload::Produced(frames)
+    }
+
+    /// Zero where nobody knows.
     pub fn length(&self) -> u64 {
         match self {
-            Payload::Empty => 0,
+            Payload::Empty | Payload::Produced(_) => 0,
             Payload::Whole(bytes) => bytes.len() as u64,
             Payload::Stream(flow) => flow.left,
         }
@@ -358,14 +366,18 @@ impl Body for Payload {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Payload::Stream(flow) => flow.poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data))),
+            Payload::Produced(frames) => frames.poll_recv(cx).map(|next| next.map(|piece| piece.map(Frame::data))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length() == 0
+        self.length() == 0 && !matches!(self, Payload::Produced(_))
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length())
+        match self {
+            Payload::Produced(_) => SizeHint::default(),
+            Payload::Empty | Payload::Whole(_) | Payload::Stream(_) => SizeHint::with_exact(self.length()),
+        }
     }
 }

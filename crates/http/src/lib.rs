@@ -11,6 +11,7 @@ pub mod file;
 pub mod head;
 pub mod metrics;
 pub mod operation;
+pub mod query;
 pub mod queue;
 pub mod serve;
 pub mod sources;

@@ -7,6 +7,7 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod part;
+mod website;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -85,6 +86,8 @@ struct Link {
     peer: IpAddr,
     service: Service,
     secure: bool,
+    /// Its requests are visits to static websites.
+    website: bool,
     spelling: Arc<Spelling>,
 }
 
@@ -131,11 +134,28 @@ impl Edge {
         peer: SocketAddr,
         service: Service,
         secure: bool,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link { peer: peer.ip(), service, secure, spelling: Arc::default() };
+        let link = Link { peer: peer.ip(), service, secure, website: false, spelling: Arc::default() };
+        self.serve_link(io, link, stop).await;
+    }
+
+    /// As [`Edge::serve`], for visitors of static websites.
+    pub async fn serve_website<I>(self: &Arc<Self>, io: I, peer: SocketAddr, secure: bool, stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let link = Link { peer: peer.ip(), service: Service::Blob, secure, website: true, spelling: Arc::default() };
+        self.serve_link(io, link, stop).await;
+    }
+
+    async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let peer = link.peer;
         let io = Watched::new(io, link.spelling.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
@@ -181,7 +201,9 @@ impl Edge {
             request_id,
             loose: self.options.loose,
         };
-        let done = match Head::read(parts, arrival) {
+        let read = if link.website { website::head(parts, arrival) } else { Head::read(parts, arrival) };
+        let done = match read {
+            Ok(head) if link.website => self.visit(head, upload).await,
             Ok(mut head) => {
                 head.spelt = spelt;
                 self.act(head, upload).await

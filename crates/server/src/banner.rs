@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
 /// `services` are their names, as connection strings have them, and where they listen.
-pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], console: SocketAddr) -> String {
+pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], web: SocketAddr, console: SocketAddr) -> String {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
         for (service, at) in services {
             lines.push(format!("  {service:<9} {scheme}://{}/{}", reachable(*at), name.as_str()));
         }
+        lines.push(format!("  Website   {scheme}://{}/{}  (once it is enabled)", reachable(web), name.as_str()));
     }
     lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
     lines.push(match &settings.place {

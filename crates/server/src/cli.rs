@@ -113,6 +113,10 @@ pub struct Flags {
     #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
     pub smb_port: u16,
 
+    /// Static websites [default: 10005, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub web_port: Option<u16>,
+
     /// /healthz and /metrics [default: 10080, or a free port if that one is taken]
     #[arg(long, value_name = "PORT", global = true)]
     pub console_port: Option<u16>,

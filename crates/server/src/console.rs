@@ -25,8 +25,8 @@ use crate::metrics;
 
 const HEADER_READ: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 64;
-/// Of the services: Blob and Queue.
-const LISTENERS: usize = 2;
+/// Of the services, and of websites.
+const LISTENERS: usize = 5;
 
 pub struct Console {
     edge: Arc<Edge>,

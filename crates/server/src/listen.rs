@@ -75,8 +75,22 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }
 
+/// What comes in through a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    Api(Service),
+    Website,
+}
+
+impl From<Service> for Door {
+    fn from(service: Service) -> Self {
+        Door::Api(service)
+    }
+}
+
 /// Accepts until the stop.
-pub async fn accept(listener: TcpListener, service: Service, mut shared: Shared) {
+pub async fn accept(listener: TcpListener, door: impl Into<Door>, mut shared: Shared) {
+    let door = door.into();
     loop {
         let slot = tokio::select! {
             slot = shared.slots.clone().acquire_owned() => slot,
@@ -91,7 +105,7 @@ pub async fn accept(listener: TcpListener, service: Service, mut shared: Shared)
             Ok((socket, peer)) => {
                 let shared = shared.clone();
                 tokio::spawn(async move {
-                    connection(socket, peer, service, shared).await;
+                    connection(socket, peer, door, shared).await;
                     drop(slot);
                 });
             }
@@ -109,19 +123,29 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused)
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, service: Service, mut shared: Shared) {
+async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared: Shared) {
     // Small answers must not wait for more to come.
     let _ = socket.set_nodelay(true);
     let Some(tls) = &shared.tls else {
-        return shared.edge.serve(socket, peer, service, false, shared.stop.clone()).await;
+        return admit(socket, peer, door, false, &shared).await;
     };
     let shaken = tokio::select! {
         shaken = timeout(HANDSHAKE, tls.accept(socket)) => shaken,
         () = stopped(&mut shared.stop) => return,
     };
     match shaken {
-        Ok(Ok(socket)) => shared.edge.serve(socket, peer, service, true, shared.stop.clone()).await,
+        Ok(Ok(socket)) => admit(socket, peer, door, true, &shared).await,
         Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
+    }
+}
+
+async fn admit<I>(socket: I, peer: SocketAddr, door: Door, secure: bool, shared: &Shared)
+where
+    I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    match door {
+        Door::Api(service) => shared.edge.serve(socket, peer, service, secure, shared.stop.clone()).await,
+        Door::Website => shared.edge.serve_website(socket, peer, secure, shared.stop.clone()).await,
     }
 }

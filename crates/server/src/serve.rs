@@ -2,6 +2,7 @@
 //! a stop finishes what was begun, within a bound, and closes what is stored before the process ends.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::admin::Admin;
 use crate::cli::Flags;
 use crate::console::Console;
 use crate::data::Data;
-use crate::listen::{self, Shared, bind};
+use crate::listen::{self, Door, Shared, bind};
 use crate::settings::{Place, Settings};
 use crate::{account, background, banner, ids, oauth, sources, telemetry};
 
@@ -43,7 +44,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let queue = bind(settings.queue, "--queue-port").await?;
     let file = bind(settings.file, "--file-port").await?;
     let table = bind(settings.table, "--table-port").await?;
-    let console_at = bind_console(&settings).await?;
+    let web = bind_or_move(settings.web, settings.web_may_move, "--web-port").await?;
+    let console_at = bind_or_move(settings.console, settings.console_may_move, "--console-port").await?;
     let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     telemetry::start(flags)?;
@@ -63,7 +65,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
             ("Table", address(&table)?),
             ("File", address(&file)?),
         ];
-        announce(&banner::text(&settings, &services, address(&console_at)?));
+        announce(&banner::text(&settings, &services, address(&web)?, address(&console_at)?));
     }
 
     let (stop, stopping) = watch::channel(false);
@@ -79,6 +81,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
+    tokio::spawn(listen::accept(web, Door::Website, shared.clone()));
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
     tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
     tokio::spawn(listen::accept(table, Service::Table, shared.clone()));
@@ -104,15 +107,15 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     Ok(())
 }
 
-async fn bind_console(settings: &Settings) -> Result<TcpListener, String> {
-    match bind(settings.console, "--console-port").await {
+async fn bind_or_move(at: SocketAddr, may_move: bool, flag: &str) -> Result<TcpListener, String> {
+    match bind(at, flag).await {
         // Two servers on one machine should not quarrel about a port that nobody asked for.
-        Err(_) if settings.console_may_move => bind((settings.console.ip(), 0).into(), "--console-port").await,
+        Err(_) if may_move => bind((at.ip(), 0).into(), flag).await,
         bound => bound,
     }
 }
 
-fn address(listener: &TcpListener) -> Result<std::net::SocketAddr, String> {
+fn address(listener: &TcpListener) -> Result<SocketAddr, String> {
     listener.local_addr().map_err(|error| error.to_string())
 }
 

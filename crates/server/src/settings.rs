@@ -19,6 +19,7 @@ pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
+const DEFAULT_WEB_PORT: u16 = 10005;
 const DEFAULT_CONSOLE_PORT: u16 = 10080;
 
 /// Where data is kept.
@@ -40,6 +41,9 @@ pub struct Settings {
     pub queue: SocketAddr,
     pub file: SocketAddr,
     pub table: SocketAddr,
+    pub web: SocketAddr,
+    /// Nobody asked for this port: if it is taken, another will do.
+    pub web_may_move: bool,
     pub console: SocketAddr,
     /// Nobody asked for this console port: if it is taken, another will do.
     pub console_may_move: bool,
@@ -75,6 +79,8 @@ impl Settings {
             queue: SocketAddr::new(flags.azurite.queue_host.unwrap_or(flags.host), flags.queue_port),
             file: SocketAddr::new(flags.host, flags.file_port),
             table: SocketAddr::new(flags.azurite.table_host.unwrap_or(flags.host), flags.table_port),
+            web: SocketAddr::new(flags.blob_host.unwrap_or(flags.host), flags.web_port.unwrap_or(DEFAULT_WEB_PORT)),
+            web_may_move: flags.web_port.is_none(),
             console: SocketAddr::new(flags.host, flags.console_port.unwrap_or(DEFAULT_CONSOLE_PORT)),
             console_may_move: flags.console_port.is_none(),
             tls,

@@ -6,10 +6,13 @@ mod share;
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use lazuli_engine::Embedded;
+use lazuli_engine::extents::Extents;
 use lazuli_model::file::*;
 use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
+use lazuli_store::{Failure, Store};
 use share::*;
 use world::*;
 
@@ -299,6 +302,21 @@ async fn random_programs_on_an_engine_with_the_manners_of_a_cluster() {
     }
 }
 
+/// On files in a directory of its own.
+#[tokio::test]
+async fn a_random_program_on_the_embedded_engine() {
+    let directory = std::env::temp_dir().join(format!("lazuli-share-programs-{}", std::process::id()));
+    let mut world = World::plain();
+    std::fs::create_dir_all(&directory).unwrap();
+    let engine = Embedded::open(directory.join("data"), Default::default()).unwrap();
+    let content = Extents::open(&directory.join("extents"), Default::default()).unwrap();
+    world.store = Store::new(Arc::new(engine), Arc::new(content));
+    let run = program(world, 7, 80).await;
+    assert_eq!(walk(&run.world, None).await, Tree::new());
+    drop(run);
+    let _ = std::fs::remove_dir_all(&directory);
+}
+
 /// Many clients move the same files about. Each file is somewhere, once.
 #[tokio::test]
 async fn concurrent_renames_and_deletes_lose_and_double_nothing() {
@@ -312,7 +330,7 @@ async fn concurrent_renames_and_deletes_lose_and_double_nothing() {
         for file in 0..FILES {
             world.make_file(&format!("x/f{file}"), file as u64 + 1).await.unwrap();
         }
-        let world = std::sync::Arc::new(world);
+        let world = Arc::new(world);
         let movers: Vec<_> = (0..6)
             .map(|mover| {
                 let world = world.clone();

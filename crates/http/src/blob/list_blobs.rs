@@ -1,11 +1,11 @@
-//! List Blobs, flat and by delimiter. A client that would like Arrow gets XML, which it says it takes too.
+//! List Blobs, flat and by delimiter; in XML, or in Arrow for a client that asks for it.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
+use lazuli_model::{Refusal, Version};
 use lazuli_store::{BlobPage, Failure, Include, ListBlobs};
 
-use crate::answer::Answer;
-use crate::blob::{headers, page};
+use crate::answer::{Answer, Payload, name};
+use crate::blob::{arrow_listing, headers, page};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, On, Spec};
 use crate::serve::Ask;
@@ -22,6 +22,8 @@ pub const SPEC: Spec = Spec {
     anonymous: Anonymous::Container,
     ..Spec::PLAIN
 };
+
+const HAS_ARROW: Version = Version::new(2026, 10, 6);
 
 const INCLUDE: &[&str] = &[
     "snapshots",
@@ -43,7 +45,19 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let list = parse(head)?;
     let at = head.container_at()?;
     let page = ask.store.list_blobs(&at, list).await?;
-    Ok(Answer::new(StatusCode::OK).xml(document(ask, at.container.as_str(), &page)?))
+    let document = document(ask, at.container.as_str(), &page)?;
+    if wants_arrow(&ask.head)
+        && let Some(columns) = arrow_listing::of_xml(&document)
+    {
+        let answer = Answer::new(StatusCode::OK).constant(&name::CONTENT_TYPE, arrow_listing::CONTENT_TYPE);
+        return Ok(Answer { payload: Payload::Whole(columns.into()), ..answer });
+    }
+    Ok(Answer::new(StatusCode::OK).xml(document))
+}
+
+fn wants_arrow(head: &Head) -> bool {
+    let accepted = head.text("accept").unwrap_or_default();
+    head.version >= HAS_ARROW && accepted.split(',').any(|kind| kind.trim().starts_with(arrow_listing::CONTENT_TYPE))
 }
 
 fn parse(head: &Head) -> Result<ListBlobs, Refusal> {

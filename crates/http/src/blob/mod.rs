@@ -37,6 +37,7 @@ pub mod put_block_list;
 pub mod put_page;
 pub mod put_page_blob;
 pub mod put_page_from_url;
+pub mod query_blob_contents;
 pub mod restore_container;
 pub mod seal_append_blob;
 pub mod set_blob_expiry;
@@ -53,6 +54,7 @@ pub mod set_service_properties;
 pub mod snapshot_blob;
 pub mod undelete_blob;
 
+mod arrow_listing;
 pub(crate) mod content;
 pub(crate) mod copied;
 mod copy_source;
@@ -122,6 +124,7 @@ pub static SERVED: &[Operation] = served_table![
     set_service_properties::SPEC,
     get_service_stats::SPEC,
     get_user_delegation_key::SPEC,
+    query_blob_contents::SPEC,
     get_account_info::OF_SERVICE,
     get_account_info::OF_CONTAINER,
     get_account_info::OF_BLOB,
@@ -144,7 +147,6 @@ const CONTAINER: Spec = Spec { methods: &["PUT"], on: On::Container, restype: So
 #[rustfmt::skip]
 pub static NOT_YET: &[Spec] = &[
     Spec { name: "IncrementalCopyBlob", comp: Some("incrementalcopy"), ..BLOB },
-    Spec { name: "QueryBlobContents", methods: &["POST"], comp: Some("query"), ..BLOB },
     Spec { name: "RenameContainer", comp: Some("rename"), ..CONTAINER },
     Spec { name: "CreateSession", methods: &["POST"], comp: Some("session"), ..CONTAINER },
 ];

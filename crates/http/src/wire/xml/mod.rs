@@ -24,6 +24,8 @@ pub use queue::{
     read_queue_service_properties,
 };
 
+pub use read::{Document, Node};
+
 use std::fmt::Write as _;
 
 /// A document's beginning: byte order mark and declaration, as the service sends them.
