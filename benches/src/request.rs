@@ -131,6 +131,13 @@ impl Site {
         Request { population: Some(population), page, body, ..request }
     }
 
+    /// Of one blob, to new names.
+    pub fn copy(&self, from: &str, number: u64, to: &str) -> Request {
+        let source = format!("http://127.0.0.1/{ACCOUNT}/{from}/{}?{}", file_name(number), sas());
+        let extra = format!("x-ms-copy-source: {source}\r\nContent-Length: 0\r\n");
+        self.numbered("PUT", to, &extra, 202)
+    }
+
     pub fn create_container(&self, container: &str) -> Request {
         request("PUT", &format!("/{ACCOUNT}/{container}?restype=container&{}", sas()), "Content-Length: 0\r\n", 201)
     }

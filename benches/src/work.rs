@@ -20,6 +20,8 @@ const PART: usize = 4 << 10;
 const LOG_COUNT: u64 = 1000;
 const DISK_COUNT: u64 = 8;
 const DISK: u64 = 1 << 30;
+/// What is copied inside the server.
+const COPIED: usize = 1 << 30;
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Work {
@@ -32,6 +34,7 @@ pub enum Work {
     GetLarge,
     Append,
     PutPage,
+    Copy,
 }
 
 impl Work {
@@ -46,6 +49,7 @@ impl Work {
             Work::GetLarge => "GET 64 MiB",
             Work::Append => "append 4 KiB to 1 k logs",
             Work::PutPage => "write 4 KiB in 8 disks of 1 GiB",
+            Work::Copy => "copy 1 GiB inside the server",
         }
     }
 
@@ -60,6 +64,7 @@ impl Work {
             Work::GetLarge => site.get("large", LARGE_COUNT),
             Work::Append => site.append("logs", LOG_COUNT, noise(PART)),
             Work::PutPage => site.put_page("disks", DISK_COUNT, DISK, noise(PART)),
+            Work::Copy => site.copy("originals", 0, "copies"),
         }
     }
 }
@@ -83,6 +88,15 @@ fn prepare_sparse(at: SocketAddr) -> io::Result<()> {
         let (clients, threads) = (8, 2);
         Load { at, request: &request, numbers: &numbers, clients, threads, period, limit: count }.run()?;
     }
+    Ok(())
+}
+
+/// Creates the blob that is copied.
+fn prepare_copies(at: SocketAddr) -> io::Result<()> {
+    for container in ["originals", "copies"] {
+        ask(at, &Site::Azure.create_container(container))?;
+    }
+    fill(at, "originals", COPIED, 1, 1)?;
     Ok(())
 }
 
@@ -118,6 +132,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     if !options.prepared {
         match options.work {
             Work::Append | Work::PutPage => prepare_sparse(at)?,
+            Work::Copy => prepare_copies(at)?,
             Work::PutSmall | Work::GetSmall | Work::Head | Work::List100 => prepare(at)?,
             Work::List1000 | Work::PutUpload | Work::GetLarge => prepare(at)?,
         }

@@ -303,10 +303,10 @@ impl Life {
     }
 
     async fn check(&self, store: &Store) {
-        for container in 0..CONTAINERS.len() {
-            for name in 0..NAMES.len() {
-                let got = get(store, &at(CONTAINERS[container], NAMES[name]), Which::Current).await.ok();
-                assert!(got.as_ref() == self.blobs.get(&(container, name)), "{container}/{name}");
+        for (container, of) in CONTAINERS.iter().enumerate() {
+            for (name, called) in NAMES.iter().enumerate() {
+                let got = get(store, &at(of, called), Which::Current).await.ok();
+                assert!(got.as_ref() == self.blobs.get(&(container, name)), "{of}/{called}");
             }
         }
         for ((container, name, time), bytes) in &self.snapshots {

@@ -126,8 +126,9 @@ impl Run {
         if self.random.chance(10) {
             // Even, while leases last an odd time: so no lease ends between the reference's decision and the store's.
             self.world.advance_seconds(self.random.next() % 10 * 2);
-            self.let_expire().await;
         }
+        // Also when what protected it was lifted in the step before.
+        self.let_expire().await;
         let name = self.name();
         match self.random.below(30) {
             0 | 1 => self.put_blob(&name).await,
@@ -556,6 +557,7 @@ impl Run {
 
     /// Deletes everything that can be deleted, and sees that nothing is left.
     async fn end(mut self, before: &str) {
+        self.let_expire().await;
         self.compare_all().await;
         self.world.sweep().await;
         self.compare_all().await;

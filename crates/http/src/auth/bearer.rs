@@ -158,7 +158,7 @@ fn read(token: &str) -> Option<(Header, Claims, &[u8], Vec<u8>)> {
 
 fn time(number: &Number) -> Timestamp {
     // Saturates; a time that is none is long ago.
-    Timestamp::from_ticks(0).plus_seconds(UNIX_EPOCH_SECONDS.saturating_add(number.0.max(0.0).min(1e11) as u64))
+    Timestamp::from_ticks(0).plus_seconds(UNIX_EPOCH_SECONDS.saturating_add(number.0.clamp(0.0, 1e11) as u64))
 }
 
 /// Azure Storage's own audiences: the service as such, by name or application id, and each account.

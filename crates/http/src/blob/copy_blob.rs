@@ -1,5 +1,6 @@
 //! Copy Blob: from a blob in this server it is done when it is answered; from elsewhere it goes on (`sources`).
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -59,18 +60,13 @@ async fn carry_out(store: Store, at: BlobAt, id: u128, mut fetched: Fetched) {
     let ended = {
         let done = AtomicU64::new(0);
         let mut counted = Counted { source: &mut fetched, done: &done };
-        let receiving = store.receive(&mut counted, expected, u64::MAX, false);
-        let renewing = async {
-            loop {
-                tokio::time::sleep(RENEWED_EVERY).await;
-                if !store.renew_copy(&at, id, done.load(Relaxed)).await.unwrap_or(true) {
-                    return; // aborted, or deleted
-                }
+        let mut receiving = pin!(store.receive(&mut counted, expected, u64::MAX, false));
+        loop {
+            match tokio::time::timeout(RENEWED_EVERY, receiving.as_mut()).await {
+                Ok(received) => break Some(received),
+                Err(_) if store.renew_copy(&at, id, done.load(Relaxed)).await.unwrap_or(true) => {}
+                Err(_) => break None, // aborted, or deleted
             }
-        };
-        tokio::select! {
-            received = receiving => Some(received),
-            () = renewing => None,
         }
     };
     let ended = match ended {

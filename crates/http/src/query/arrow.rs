@@ -101,7 +101,7 @@ impl Flat {
     }
 
     fn align(&mut self, to: usize, after: usize) {
-        while (self.back.len() + after) % to != 0 {
+        while !(self.back.len() + after).is_multiple_of(to) {
             self.back.push(0);
         }
     }

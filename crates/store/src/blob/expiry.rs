@@ -57,13 +57,18 @@ impl Store {
     /// The blob goes, if it has really expired.
     pub(crate) async fn expire(&self, keys: BlobKeys) -> Result<(), Failure> {
         let hinted = keys.clone();
-        let trash = self
+        let (gone, protected) = self
             .transact(keys.partition(), move |txn| {
-                let had = get::<Blob>(txn, &keys.base())?;
-                Ok(had.is_some() && base(txn, &keys)?.is_none())
+                let had =
+                    get::<Blob>(txn, &keys.base())?.filter(|blob| blob.expires.is_some_and(|end| end <= now(txn)));
+                let gone = had.is_some() && base(txn, &keys)?.is_none();
+                Ok((gone, had.filter(|_| !gone).and_then(|blob| blob.immutability)))
             })
             .await?;
-        self.hint(trash, hinted);
+        if let Some(policy) = protected.filter(|policy| policy.until > self.now()) {
+            self.hint_expiry(policy.until, hinted.clone());
+        }
+        self.hint(gone, hinted);
         Ok(())
     }
 }

@@ -84,7 +84,8 @@ impl Store {
         decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
     ) -> Result<(Blob, T), Failure> {
         let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        let hinted = keys.clone();
+        let changed = self.transact(keys.partition(), move |txn| {
             let current = match which {
                 Which::Current => base(txn, &keys)?,
                 Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,
@@ -92,8 +93,13 @@ impl Store {
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
             replace::change_at(txn, &keys, which, &current.ok_or(Refusal::BlobNotFound)?, &blob);
             Ok((blob, answer))
-        })
-        .await
+        });
+        let (blob, answer) = changed.await?;
+        // What kept it from expiring may have been lifted.
+        if let Some(expires) = blob.expires {
+            self.hint_expiry(expires, hinted);
+        }
+        Ok((blob, answer))
     }
 }
 

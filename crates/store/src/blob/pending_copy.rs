@@ -126,10 +126,9 @@ const LOST: &str = "500 InternalError \"The server stopped while it was copying.
 
 fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -> Decided<()> {
     let blob = base(txn, keys)?;
-    if let Some(failed) = Ending::Failed(reason.to_owned()).decide(blob.as_ref(), id, now(txn)) {
-        if let Some(old) = &blob {
-            change(txn, keys, old, &failed);
-        }
+    let failed = Ending::Failed(reason.to_owned()).decide(blob.as_ref(), id, now(txn));
+    if let (Some(old), Some(failed)) = (&blob, &failed) {
+        change(txn, keys, old, failed);
     }
     if get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id) {
         txn.delete(keys.errand());

@@ -1,0 +1,88 @@
+//! Copies over the edge: whose rights a source is read under, and what is said when it cannot be read.
+
+mod client;
+
+use client::{Client, Server, start};
+
+const VERSION: (&str, &str) = ("x-ms-version", "2021-08-06");
+const NEWER: (&str, &str) = ("x-ms-version", "2025-11-05");
+const KIND: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
+const SYNC: (&str, &str) = ("x-ms-requires-sync", "true");
+const HERE: &str = "http://127.0.0.1/devstoreaccount1";
+
+async fn with_blob(server: &Server) -> Client {
+    let mut client = Client::to(server);
+    assert_eq!(client.send("PUT", "/con?restype=container", &[VERSION], b"").await.status, 201);
+    assert_eq!(client.send("PUT", "/con/b", &[VERSION, KIND], b"hello").await.status, 201);
+    client
+}
+
+/// The account's key opens the account's own sources to Copy Blob, and to nothing else; as recorded.
+#[tokio::test]
+async fn a_source_is_read_under_its_own_rights() {
+    let mut client = with_blob(&start()).await;
+    let (own, absent) = (format!("{HERE}/con/b"), format!("{HERE}/con/none"));
+    let source = |url: &'static str| ("x-ms-copy-source", url);
+    let own = source(Box::leak(own.into_boxed_str()));
+    let absent = source(Box::leak(absent.into_boxed_str()));
+    let etag = ("x-ms-source-if-match", "\"0x8D000000000000\"");
+    let outside = source("http://10.0.0.1/con/b");
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, Option<&'a str>);
+    let table: &[Row<'_>] = &[
+        ("/con/copy", &[own], 202, None),
+        ("/con/copy", &[own, SYNC], 401, Some("CannotVerifyCopySource")),
+        ("/con/copy", &[own, KIND], 401, Some("CannotVerifyCopySource")),
+        ("/con/copy?comp=block&blockid=MQ==", &[own], 401, Some("CannotVerifyCopySource")),
+        ("/con/copy", &[absent], 404, Some("BlobNotFound")),
+        ("/con/copy", &[own, etag], 412, Some("SourceConditionNotMet")),
+        ("/con/copy", &[own, ("if-match", "\"0x8D000000000000\"")], 412, Some("TargetConditionNotMet")),
+        ("/con/copy", &[outside], 403, Some("CannotVerifyCopySource")),
+        ("/con/copy", &[source("nonsense")], 400, Some("InvalidHeaderValue")),
+        ("/con/copy", &[source("ftp://127.0.0.1/devstoreaccount1/con/b")], 400, Some("InvalidHeaderValue")),
+        ("/con/copy?comp=copy&copyid=1", &[("x-ms-copy-action", "abort")], 409, Some("NoPendingCopyOperation")),
+    ];
+    for (target, headers, status, code) in table {
+        let headers: Vec<_> = headers.iter().copied().chain([VERSION]).collect();
+        let answer = client.send("PUT", target, &headers, b"").await;
+        assert_eq!((answer.status, answer.header("x-ms-error-code")), (*status, *code), "{target} {headers:?}");
+    }
+    let copy = client.send("GET", "/con/copy", &[VERSION], b"").await;
+    assert_eq!((copy.text().as_str(), copy.header("x-ms-copy-source")), ("hello", Some(own.1)));
+    assert_eq!(copy.header("x-ms-copy-progress"), Some("5/5"));
+}
+
+/// Once a container is open to everybody, so is it as a source.
+#[tokio::test]
+async fn a_public_source_needs_no_signature() {
+    let mut client = with_blob(&start()).await;
+    let open = [VERSION, ("x-ms-blob-public-access", "blob")];
+    assert_eq!(client.send("PUT", "/con?restype=container&comp=acl", &open, b"").await.status, 200);
+    let own: &'static str = Box::leak(format!("{HERE}/con/b").into_boxed_str());
+    let range = ("x-ms-source-range", "bytes=1-3");
+    let block = "/con/parts?comp=block&blockid=MQ==";
+    let staged = client.send("PUT", block, &[VERSION, ("x-ms-copy-source", own), range], b"").await;
+    assert_eq!(staged.status, 201, "{}", staged.text());
+    let list = b"<BlockList><Latest>MQ==</Latest></BlockList>";
+    assert_eq!(client.send("PUT", "/con/parts?comp=blocklist", &[VERSION], list).await.status, 201);
+    assert_eq!(client.send("GET", "/con/parts", &[VERSION], b"").await.text(), "ell");
+
+    let beyond = ("x-ms-source-range", "bytes=9-");
+    let refused = client.send("PUT", block, &[VERSION, ("x-ms-copy-source", own), beyond], b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (416, Some("CannotVerifyCopySource")));
+    let wrong = ("x-ms-source-content-md5", "AAAAAAAAAAAAAAAAAAAAAA==");
+    let refused = client.send("PUT", "/con/whole", &[VERSION, KIND, ("x-ms-copy-source", own), wrong], b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (400, Some("Md5Mismatch")));
+}
+
+/// Newer versions name what the source answered.
+#[tokio::test]
+async fn the_fault_of_a_source_is_named() {
+    let mut client = with_blob(&start()).await;
+    let own: &'static str = Box::leak(format!("{HERE}/con/b").into_boxed_str());
+    for (version, named) in [(VERSION, None), (NEWER, Some("NoAuthenticationInformation"))] {
+        let answer = client.send("PUT", "/con/copy", &[version, KIND, ("x-ms-copy-source", own)], b"").await;
+        assert_eq!((answer.status, answer.header("x-ms-copy-source-error-code")), (401, named), "{}", answer.text());
+        let element = "<CopySourceErrorCode>NoAuthenticationInformation</CopySourceErrorCode>";
+        assert_eq!(answer.text().contains(element), named.is_some());
+    }
+}
