@@ -32,6 +32,11 @@ impl Kept {
 struct Reference {
     bases: BTreeMap<String, Kept>,
     snapshots: BTreeMap<(String, Timestamp), Kept>,
+    versions: BTreeMap<(String, Timestamp), Kept>,
+    /// What was deleted softly: the blob, snapshots, versions.
+    gone_bases: BTreeMap<String, Kept>,
+    gone_snapshots: BTreeMap<(String, Timestamp), Kept>,
+    gone_versions: BTreeMap<(String, Timestamp), Kept>,
     pending: BTreeMap<String, BTreeMap<BlockId, Vec<u8>>>,
 }
 
@@ -43,14 +48,23 @@ const LEASES: [LeaseId; 2] = [LeaseId(1), LeaseId(2)];
 /// A program and its two machines.
 struct Run {
     world: World,
+    keeping: Keeping,
     reference: Reference,
     random: Random,
+}
+
+/// Without its lease, which nobody has on a snapshot.
+fn restored((at, kept): ((String, Timestamp), Kept)) -> ((String, Timestamp), Kept) {
+    let blob = Blob { lease: lazuli_model::Lease::Available, ..kept.blob };
+    (at, Kept { blob, ..kept })
 }
 
 /// What both should say.
 fn same<T: std::fmt::Debug>(what: &str, got: Result<T, Failure>, want: Result<(), Refusal>) -> Option<T> {
     match (got, want) {
         (Ok(got), Ok(())) => Some(got),
+        // The reference does not tell what is not there from what was deleted softly.
+        (Err(Failure::Refused(Refusal::BlobSoftDeleted)), Err(Refusal::BlobNotFound)) => None,
         (Err(Failure::Refused(got)), Err(want)) => {
             assert_eq!(got, want, "{what}");
             None
@@ -65,8 +79,8 @@ fn no_content() -> ContentRef {
 }
 
 impl Run {
-    fn new(world: World, seed: u64) -> Self {
-        Self { world, reference: Reference::default(), random: Random(seed) }
+    fn new(world: World, keeping: Keeping, seed: u64) -> Self {
+        Self { world, keeping, reference: Reference::default(), random: Random(seed) }
     }
 
     fn name(&mut self) -> String {
@@ -127,7 +141,10 @@ impl Run {
             13 => self.block_list(&name).await,
             14 | 15 => while self.world.store.sweep_step().await.unwrap() {},
             16..=18 => self.read(&name).await,
-            19..=21 => self.protection_step(&name).await,
+            // What is protected would have to be waited for in each of its versions.
+            19..=21 if self.keeping == Keeping::NOTHING => self.protection_step(&name).await,
+            19 | 20 => self.delete_version(&name).await,
+            21 => self.undelete(&name).await,
             22..=24 => self.copy(&name).await,
             _ => self.sparse_step(&name).await,
         }
@@ -142,9 +159,114 @@ impl Run {
         let got = self.world.store.put_blob(&blob(name), put, content).await;
         if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: vec![(None, bytes)] });
+            self.replace(name, Kept { blob, blocks: vec![(None, bytes)] });
             self.reference.pending.remove(name);
         }
+    }
+
+    /// A write took the place of what was there, at the time of the write.
+    fn replace(&mut self, name: &str, new: Kept) {
+        let time = new.blob.modified;
+        assert_eq!(new.blob.version, self.keeping.new_version(time));
+        match self.reference.bases.insert(name.to_owned(), new) {
+            None => {
+                let like = self.reference.bases[name].blob.kind;
+                match self.reference.gone_bases.remove(name) {
+                    Some(gone) if gone.blob.kind.is_like(like) => {
+                        self.reference.gone_snapshots.insert((name.to_owned(), time), gone);
+                    }
+                    Some(_) => self.reference.gone_snapshots.retain(|(of, _), _| of != name),
+                    None => {}
+                }
+            }
+            Some(old) => match self.keeping.overwritten(&old.blob, time) {
+                Fate::Gone => {}
+                Fate::Version(id) => self.keep_version(name, id, old),
+                Fate::Deleted(_) => drop(self.reference.gone_snapshots.insert((name.to_owned(), time), old)),
+            },
+        }
+    }
+
+    fn keep_version(&mut self, name: &str, id: Timestamp, old: Kept) {
+        let kept = Kept { blob: old.blob.as_version(id), ..old };
+        self.reference.versions.insert((name.to_owned(), id), kept);
+    }
+
+    /// What was there, when its metadata have changed or a snapshot was taken of it.
+    fn revise(&mut self, name: &str, new: Blob) {
+        let old = self.reference.bases.get(name).unwrap().clone();
+        if let Some(id) = self.keeping.changed(&old.blob) {
+            self.keep_version(name, id, old);
+        }
+        self.reference.bases.get_mut(name).unwrap().blob = new;
+    }
+
+    fn delete_snapshot(&mut self, at: (String, Timestamp)) {
+        let old = self.reference.snapshots.remove(&at).unwrap();
+        if self.keeping.deleted_days.is_some() {
+            self.reference.gone_snapshots.insert(at, old);
+        }
+    }
+
+    fn delete_base(&mut self, name: &str) {
+        let old = self.reference.bases.remove(name).unwrap();
+        self.reference.pending.remove(name);
+        match self.keeping.deleted(&old.blob, old.blob.modified) {
+            Fate::Gone => {}
+            Fate::Version(id) => self.keep_version(name, id, old),
+            Fate::Deleted(_) => drop(self.reference.gone_bases.insert(name.to_owned(), old)),
+        }
+    }
+
+    async fn delete_version(&mut self, name: &str) {
+        let ids: Vec<Timestamp> =
+            self.reference.versions.keys().filter(|(of, _)| of == name).map(|(_, id)| *id).collect();
+        let current = self.base(name).and_then(|blob| blob.version);
+        let id = match (ids.is_empty(), current) {
+            (false, _) if self.random.chance(80) => *self.random.pick(&ids),
+            (_, Some(current)) => current,
+            (_, None) => Timestamp::from_ticks(7),
+        };
+        let found = self.reference.versions.get(&(name.to_owned(), id)).map(|kept| &kept.blob);
+        let found = found.or(self.base(name).filter(|blob| blob.version == Some(id)));
+        let delete = DeleteBlob {
+            permanent: false,
+            which: Which::Version(id),
+            snapshots: None,
+            tier: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
+        let want = delete.decide(found, false, self.world.store.now());
+        let got = self.world.store.delete_blob(&blob(name), delete).await;
+        if same("delete version", got, want.map(drop)).is_some() {
+            let at = (name.to_owned(), id);
+            let old = self.reference.versions.remove(&at).unwrap();
+            if self.keeping.deleted_days.is_some() {
+                self.reference.gone_versions.insert(at, old);
+            }
+        }
+    }
+
+    async fn undelete(&mut self, name: &str) {
+        let of = |map: &BTreeMap<(String, Timestamp), Kept>| map.keys().any(|(of, _)| of == name);
+        let reference = &self.reference;
+        let any = reference.bases.contains_key(name)
+            || reference.gone_bases.contains_key(name)
+            || of(&reference.versions)
+            || of(&reference.gone_snapshots)
+            || of(&reference.gone_versions);
+        let got = self.world.store.undelete_blob(&blob(name)).await;
+        if same("undelete", got, if any { Ok(()) } else { Err(Refusal::BlobNotFound) }).is_none() {
+            return;
+        }
+        let reference = &mut self.reference;
+        if let Some(base) = reference.gone_bases.remove(name) {
+            let blob = Blob { lease: lazuli_model::Lease::Available, ..base.blob };
+            reference.bases.insert(name.to_owned(), Kept { blob, ..base });
+        }
+        reference.snapshots.extend(reference.gone_snapshots.extract_if(.., |(of, _), _| of == name).map(restored));
+        reference.versions.extend(reference.gone_versions.extract_if(.., |(of, _), _| of == name));
     }
 
     /// Of another blob or of a snapshot, perhaps its own.
@@ -179,7 +301,7 @@ impl Run {
         };
         if let Some(blob) = same("copy", got, want) {
             let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
+            self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
@@ -235,7 +357,7 @@ impl Run {
         let got = self.world.store.put_block_list(&blob(name), put).await;
         if let Some(blob) = same("put block list", got, want) {
             assert_eq!(blob.content.blocks as usize, blocks.len());
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
+            self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
@@ -253,10 +375,11 @@ impl Run {
             // What can change in place goes on at another epoch; nothing else differs.
             let epoch = base.content.epoch;
             let before = self.base(name).cloned().unwrap();
-            assert_eq!(base, Blob { content: ContentRef { epoch, ..before.content.clone() }, ..before });
+            let version = self.keeping.new_version(time);
+            assert_eq!(base, Blob { content: ContentRef { epoch, ..before.content.clone() }, version, ..before });
             let kept = Kept { blob: want.unwrap(), ..self.reference.bases[name].clone() };
-            self.reference.bases.get_mut(name).unwrap().blob = base;
             self.reference.snapshots.insert((name.to_owned(), time), kept);
+            self.revise(name, base);
         }
     }
 
@@ -283,12 +406,12 @@ impl Run {
         let Ok(deletion) = want else { return };
         match deletion {
             Deletion::Version => unreachable!("no versions are named here"),
-            Deletion::Snapshot => drop(self.reference.snapshots.remove(&(name.to_owned(), snapshot.unwrap()))),
+            Deletion::Snapshot => self.delete_snapshot((name.to_owned(), snapshot.unwrap())),
             Deletion::Base | Deletion::BaseAndSnapshots | Deletion::SnapshotsOnly => {
-                self.reference.snapshots.retain(|(of, _), _| of != name);
+                let all: Vec<_> = self.reference.snapshots.keys().filter(|(of, _)| of == name).cloned().collect();
+                all.into_iter().for_each(|at| self.delete_snapshot(at));
                 if deletion != Deletion::SnapshotsOnly {
-                    self.reference.bases.remove(name);
-                    self.reference.pending.remove(name);
+                    self.delete_base(name);
                 }
             }
         }
@@ -318,7 +441,11 @@ impl Run {
                 let metadata = Metadata::new(vec![("k".into(), self.random.below(9).to_string())]).unwrap();
                 let set = SetBlobMetadata { metadata, encryption: Default::default(), conditions, lease };
                 let want = set.decide(self.base(name), now);
-                same("set metadata", self.world.store.set_blob_metadata(&at, set).await, want.map(drop))
+                let done = same("set metadata", self.world.store.set_blob_metadata(&at, set).await, want.map(drop));
+                if let Some(blob) = done {
+                    self.revise(name, blob);
+                }
+                None
             }
             1 => {
                 let headers = ContentHeaders { content_type: Some("a/b".into()), ..ContentHeaders::default() };
@@ -380,6 +507,13 @@ impl Run {
         for (name, kept) in &self.reference.bases {
             assert!(self.world.get(name, None).await.unwrap() == kept.bytes(), "{name}");
         }
+        for ((name, id), kept) in &self.reference.versions {
+            assert!(
+                self.world.bytes_of(name, Which::Version(*id)).await.unwrap() == kept.bytes(),
+                "a version of {name}"
+            );
+        }
+        self.compare_deleted().await;
         let include = Include { snapshots: true, uncommitted: true, ..Include::default() };
         let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
         let page = self.world.store.list_blobs(&container("box"), list).await.unwrap();
@@ -399,6 +533,28 @@ impl Run {
         assert_eq!(listed, want);
     }
 
+    /// All versions, and all that was deleted softly, by what a listing says of them.
+    async fn compare_deleted(&mut self) {
+        let include = Include { snapshots: true, versions: true, deleted: true, ..Include::default() };
+        let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
+        let page = self.world.store.list_blobs(&container("box"), list).await.unwrap();
+        let mut counts = [0; 4];
+        for entry in page.entries {
+            let Entry::Blob(item) = entry else { panic!("a flat listing has no prefixes") };
+            let is_deleted = item.blob.deleted.is_some();
+            match (item.snapshot.is_some(), item.blob.previous, is_deleted) {
+                (false, true, false) => counts[0] += 1,
+                (false, false, true) => counts[1] += 1,
+                (true, _, true) => counts[2] += 1,
+                (false, true, true) => counts[3] += 1,
+                (_, _, false) => {}
+            }
+        }
+        let reference = &self.reference;
+        let want = [&reference.versions, &reference.gone_snapshots, &reference.gone_versions].map(BTreeMap::len);
+        assert_eq!(counts, [want[0], reference.gone_bases.len(), want[1], want[2]]);
+    }
+
     /// Deletes everything that can be deleted, and sees that nothing is left.
     async fn end(mut self, before: &str) {
         self.let_expire().await;
@@ -411,8 +567,9 @@ impl Run {
             let _ = self.world.put(name, b"").await.unwrap(); // and uncommitted blocks with it
             self.world.delete(name, Some(DeleteSnapshots::Include)).await.unwrap();
         }
-        // The names of tags are forgotten in the end.
-        for _ in 0..3 {
+        self.world.delete_versions().await;
+        // What was deleted softly goes, and so do the names of tags.
+        for _ in 0..4 {
             self.world.sweep().await;
             self.world.advance_seconds(24 * 60 * 60 + 1);
         }
@@ -422,9 +579,13 @@ impl Run {
 
 async fn program(world: World, seed: u64, steps: usize) {
     world.create("box", 1).await;
+    // Each account keeps something else.
+    let keeping =
+        Keeping { versions: seed % 2 == 1, deleted_days: (seed % 4 > 1).then_some(1), permanent_delete: false };
+    world.keep(keeping).await;
     world.sweep().await;
     let before = world.rows();
-    let mut run = Run::new(world, seed);
+    let mut run = Run::new(world, keeping, seed);
     for _ in 0..steps {
         run.step().await;
     }

@@ -43,7 +43,7 @@ struct Get {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let get = parse(&ask.head)?;
     let which = get.read.which;
-    let snapshot = headers::is_snapshot(which);
+    let named = !which.is_current();
     let at = ask.head.blob_at()?;
     let (from, to) = get.range.map_or((0, None), |range| (range.from, range.to));
     let to = to.map_or(u64::MAX, |to| to.saturating_add(1));
@@ -60,7 +60,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         })?,
     };
     get.digest.permit(span)?;
-    let answer = describe(ask, &reader.blob, span, snapshot);
+    let answer = describe(ask, &reader.blob, span, named);
     if ask.settings.last_access_tracking {
         note_access(ask.store.clone(), at, which, &reader.blob);
     }
@@ -101,10 +101,10 @@ fn note_access(store: Store, at: BlobAt, which: Which, blob: &Blob) {
     });
 }
 
-fn describe(ask: &Ask, blob: &Blob, span: Span, snapshot: bool) -> Answer {
+fn describe(ask: &Ask, blob: &Blob, span: Span, named: bool) -> Answer {
     let head = &ask.head;
     let status = if span.partial { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
-    let answer = headers::describe(Answer::new(status), blob, snapshot, head.now);
+    let answer = headers::describe(Answer::new(status), blob, named, head.now);
     let answer = headers::last_access(answer, blob, &ask.settings);
     let answer = match head.version >= TIER_SINCE {
         true => headers::tier_of(answer, blob, ask.settings.default_tier),

@@ -26,10 +26,10 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = parse(&ask.head, &SPEC)?;
-    let snapshot = headers::is_snapshot(read.which);
+    let named = !read.which.is_current();
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
     encryption::permit_read(ask, &blob)?;
-    let answer = headers::describe(Answer::new(StatusCode::OK), &blob, snapshot, ask.head.now)
+    let answer = headers::describe(Answer::new(StatusCode::OK), &blob, named, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
         .optional(&name::CONTENT_MD5, blob.headers.md5.as_ref().map(md5_text));
     let answer = headers::last_access(answer, &blob, &ask.settings);

@@ -154,13 +154,6 @@ pub fn which(head: &Head) -> Result<Which, Refusal> {
     }
 }
 
-pub fn is_snapshot(which: Which) -> bool {
-    match which {
-        Which::Snapshot(_) => true,
-        Which::Current | Which::Version(_) => false,
-    }
-}
-
 /// The `x-ms-blob-*` headers. What is not sent is not kept.
 pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
     let text = |name: &str| head.text(name).map(str::to_owned);
@@ -174,8 +167,9 @@ pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
     })
 }
 
-/// What Get Blob and Get Blob Properties say alike.
-pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> Answer {
+/// What Get Blob and Get Blob Properties say alike. Of what was `named` as a snapshot or a version, even the current one, no lease
+/// is shown (observed).
+pub fn describe(answer: Answer, blob: &Blob, named: bool, now: Timestamp) -> Answer {
     let headers = &blob.headers;
     let answer = answer
         .etag(blob.etag, blob.modified)
@@ -189,8 +183,8 @@ pub fn describe(answer: Answer, blob: &Blob, snapshot: bool, now: Timestamp) -> 
         .constant(&name::SERVER_ENCRYPTED, "true")
         .date(&name::CREATION_TIME, blob.created);
     let answer = kind_of(answer, blob);
-    let answer = if snapshot || blob.previous { answer } else { lease(answer, blob.lease, now) };
-    let answer = version_of(answer, blob, !snapshot && !blob.previous);
+    let answer = if named { answer } else { lease(answer, blob.lease, now) };
+    let answer = version_of(answer, blob, !blob.previous);
     let answer = protection::describe(answer, blob);
     let answer = encryption::describe(answer, &blob.encryption);
     let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));

@@ -24,9 +24,9 @@ impl Run {
         let want = put.decide_pages(self.base(name), 1, length, 5, self.world.store.now());
         let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_page_blob(&blob(name), put, length, 5).await;
-        if let Some(blob) = same("create pages", got, want.and(overwritten)) {
+        if let Some(blob) = same("create pages", got, want.and_then(|_| overwritten)) {
             let blocks = vec![(None, vec![0; length as usize])];
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks });
+            self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
         }
     }
@@ -36,8 +36,8 @@ impl Run {
         let want = put.decide_append(self.base(name), 1, self.world.store.now());
         let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_append_blob(&blob(name), put).await;
-        if let Some(blob) = same("create append", got, want.and(overwritten)) {
-            self.reference.bases.insert(name.to_owned(), Kept { blob, blocks: Vec::new() });
+        if let Some(blob) = same("create append", got, want.and_then(|_| overwritten)) {
+            self.replace(name, Kept { blob, blocks: Vec::new() });
             self.reference.pending.remove(name);
         }
     }

@@ -11,7 +11,7 @@ use lazuli_engine::{BoxFuture, Clock, Memory, Stamp, content};
 use lazuli_model::blob::*;
 use lazuli_model::container::{CreateContainer, DeleteContainer};
 use lazuli_model::{AccountName, BlobName, BlockId, Conditions, ContainerName, Metadata, Tags, Timestamp};
-use lazuli_store::{BlobAt, Broken, ContainerAt, Failure, Received, Source, Store};
+use lazuli_store::{BlobAt, Broken, ContainerAt, Entry, Failure, Include, ListBlobs, Received, Source, Store};
 
 pub const TICKS_PER_SECOND: u64 = 10_000_000;
 const START: u64 = 638_000_000_000_000_000;
@@ -136,6 +136,49 @@ impl World {
             bytes.extend_from_slice(&part);
         }
         Ok(bytes)
+    }
+
+    pub async fn bytes_of(&self, name: &str, which: Which) -> Result<Vec<u8>, Failure> {
+        let mut reader = self.store.open_blob(&blob(name), ReadBlob { which, ..ReadBlob::default() }).await?;
+        reader.seek(0, u64::MAX);
+        let mut bytes = Vec::new();
+        while let Some(part) = reader.next().await? {
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes)
+    }
+
+    /// Sets what the account keeps.
+    pub async fn keep(&self, keeping: Keeping) {
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let days = keeping.deleted_days.map_or("off".to_owned(), |days| days.to_string());
+        let changes =
+            vec![set("versioning", if keeping.versions { "on" } else { "off" }), set("blob-soft-delete", &days)];
+        self.store.set_account(&container("box").account, changes).await.unwrap();
+    }
+
+    pub async fn delete_version(&self, name: &str, id: Timestamp) -> Result<(), Failure> {
+        let delete = DeleteBlob {
+            permanent: false,
+            which: Which::Version(id),
+            snapshots: None,
+            tier: Default::default(),
+            conditions: Conditions::default(),
+            lease: None,
+        };
+        self.store.delete_blob(&blob(name), delete).await.map(drop)
+    }
+
+    /// Deletes all versions there are.
+    pub async fn delete_versions(&self) {
+        let include = Include { versions: true, ..Include::default() };
+        let list = ListBlobs { most: 5000, include, ..ListBlobs::default() };
+        let page = self.store.list_blobs(&container("box"), list).await.unwrap();
+        for entry in page.entries {
+            if let Entry::Blob(item) = entry {
+                self.delete_version(item.name.as_str(), item.blob.version.unwrap()).await.unwrap();
+            }
+        }
     }
 
     /// Sweeps until there is nothing left to do.
