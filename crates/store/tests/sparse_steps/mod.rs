@@ -24,7 +24,7 @@ impl Run {
         let want = put.decide_pages(self.base(name), 1, length, 5, self.world.store.now());
         let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_page_blob(&blob(name), put, length, 5).await;
-        if let Some(blob) = same("create pages", got, want.and_then(|_| overwritten)) {
+        if let Some(blob) = same("create pages", got, want.and(overwritten)) {
             let blocks = vec![(None, vec![0; length as usize])];
             self.replace(name, Kept { blob, blocks });
             self.reference.pending.remove(name);
@@ -36,7 +36,7 @@ impl Run {
         let want = put.decide_append(self.base(name), 1, self.world.store.now());
         let overwritten = self.permit_overwrite(name);
         let got = self.world.store.create_append_blob(&blob(name), put).await;
-        if let Some(blob) = same("create append", got, want.and_then(|_| overwritten)) {
+        if let Some(blob) = same("create append", got, want.and(overwritten)) {
             self.replace(name, Kept { blob, blocks: Vec::new() });
             self.reference.pending.remove(name);
         }
