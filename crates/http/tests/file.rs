@@ -12,10 +12,13 @@ const FILE: (&str, &str) = ("x-ms-type", "file");
 /// Method, target, headers and body of a request; then the status and what else is expected.
 type Row<'a, E> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16, E);
 
+/// Target, headers and body of a PUT.
+type Step<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 /// A share with a directory, and in it a file of five bytes.
 async fn with_file() -> Client {
     let mut client = Client::to_service(&start(), Service::File);
-    let steps: [(&str, &[(&str, &str)], &str); 4] = [
+    let steps: [Step<'_>; 4] = [
         ("/sha?restype=share", &[], ""),
         ("/sha/dir?restype=directory", &[], ""),
         ("/sha/dir/f", &[FILE, ("x-ms-content-length", "5")], ""),

@@ -155,7 +155,7 @@ mod tests {
             assert!(has(text), "{text}");
         }
         assert!(!has("Etag"));
-        assert!(bytes.ends_with(&arrow::END) && bytes.len() % 8 == 0);
+        assert!(bytes.ends_with(&arrow::END) && bytes.len().is_multiple_of(8));
         assert_eq!(of_xml(b"<a><b></a>"), None);
     }
 }
