@@ -104,10 +104,10 @@ async fn refusals() {
         ("GET", "/con/b", &[("x-ms-version", "soon")], "", 400, "InvalidHeaderValue"),
         ("GET", "/con/b?timeout=0", &[VERSION], "", 400, "InvalidQueryParameterValue"),
         ("GET", "/con/b", &[VERSION, ("x-ms-range", "bytes=9-")], "", 416, "InvalidRange"),
-        ("GET", "/con/b?versionid=x", &[VERSION], "", 501, "NotImplemented"),
-        ("GET", "/con/b?comp=pagelist", &[VERSION], "", 501, "NotImplemented"),
-        ("PUT", "/con/b", &[VERSION, ("x-ms-blob-type", "PageBlob")], "", 501, "NotImplemented"),
-        ("PUT", "/con/b", &[VERSION, kind, ("x-ms-encryption-key", "x")], "a", 501, "NotImplemented"),
+        ("GET", "/con/b?versionid=x", &[VERSION], "", 400, "InvalidQueryParameterValue"),
+        ("GET", "/con/b?comp=pagelist", &[VERSION], "", 409, "InvalidBlobType"),
+        ("PUT", "/con/b", &[VERSION, ("x-ms-blob-type", "PageBlob")], "", 400, "MissingRequiredHeader"),
+        ("PUT", "/con/b", &[VERSION, kind, ("x-ms-encryption-key", "x")], "a", 400, "InvalidHeaderValue"),
         ("PUT", "/con/b", &[VERSION, kind, ("content-md5", "1B2M2Y8AsgTpgAmY7PhCfg==")], "a", 400, "Md5Mismatch"),
         ("PUT", "/con/b", &[VERSION, kind, ("if-match", "\"0x1\"")], "a", 412, "ConditionNotMet"),
         (
@@ -233,7 +233,7 @@ async fn metadata_comes_back_and_ids_are_echoed() {
 async fn a_refused_body_is_read_away() {
     let mut client = with_blob("hello").await;
     let headers = [VERSION, ("x-ms-blob-type", "BlockBlob"), ("x-ms-encryption-scope", "mine")];
-    assert_eq!(client.send("PUT", "/con/b", &headers, &vec![0; 1 << 20]).await.status, 501);
+    assert_eq!(client.send("PUT", "/con/b", &headers, &vec![0; 1 << 20]).await.status, 400);
     assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.body, b"hello");
 }
 

@@ -127,14 +127,15 @@ async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared:
     // Small answers must not wait for more to come.
     let _ = socket.set_nodelay(true);
     let Some(tls) = &shared.tls else {
-        return admit(socket, peer, door, false, &shared).await;
+        return Box::pin(admit(socket, peer, door, false, &shared)).await;
     };
     let shaken = tokio::select! {
         shaken = timeout(HANDSHAKE, tls.accept(socket)) => shaken,
         () = stopped(&mut shared.stop) => return,
     };
     match shaken {
-        Ok(Ok(socket)) => admit(socket, peer, door, true, &shared).await,
+        // Boxed, and above too: a connection's own future is kept small, since most connections wait.
+        Ok(Ok(socket)) => Box::pin(admit(socket, peer, door, true, &shared)).await,
         Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
     }
