@@ -92,6 +92,10 @@ async fn accounts_come_and_go() {
     assert_eq!(hierarchical, Err(AccountTrouble::NotEmpty("containers")));
     let delete = lazuli_model::container::DeleteContainer { conditions: Default::default(), lease: None };
     store.delete_container(&at, delete).await.unwrap();
+    let at = lazuli_store::TableAt { account: name(), table: lazuli_model::TableName::parse("table").unwrap() };
+    store.create_table(&at, lazuli_model::table::CreateTable { id: 10, name: at.table.clone() }).await.unwrap();
+    assert_eq!(store.delete_account(&name()).await, Err(AccountTrouble::NotEmpty("tables")));
+    store.delete_table(&at).await.unwrap();
     store.delete_account(&name()).await.unwrap();
     assert_eq!(store.delete_account(&name()).await, Err(AccountTrouble::NotFound));
     assert_eq!(store.accounts().await.unwrap(), []);

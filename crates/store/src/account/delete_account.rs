@@ -35,7 +35,12 @@ impl Store {
 
     /// What the account has, if anything.
     pub(super) async fn first_content(&self, name: &AccountName) -> Result<Option<&'static str>, Failure> {
-        let kinds = [("containers", keys::containers(name, b"")), ("queues", keys::queues(name, b""))];
+        let kinds = [
+            ("containers", keys::containers(name, b"")),
+            ("queues", keys::queues(name, b"")),
+            ("tables", keys::tables(name, b"")),
+            ("file shares", crate::file::keys::shares(name, b"")),
+        ];
         self.look(|txn| {
             for (what, all) in &kinds {
                 if !txn.scan(all, &all.after_prefix(), 1)?.is_empty() {
