@@ -6,6 +6,10 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
+/// Azurite takes no others than such as the SDKs make.
+const BATCH_MARK: &str = "batch_2f1c1e2a-6f0a-4b7e-9d53-0d8c7a1b2c3d";
+const CHANGES_MARK: &str = "changeset_8a4d7c36-1b5e-4f92-8c1d-5e6f7a8b9c0d";
+
 pub struct Azure {
     name: &'static str,
     at: SocketAddr,
@@ -142,17 +146,18 @@ impl Client {
     }
 
     fn submit(&mut self, table: &str, entities: impl Iterator<Item = String>) -> io::Result<()> {
-        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        let mut body = format!("--{BATCH_MARK}\r\nContent-Type: multipart/mixed; boundary={CHANGES_MARK}\r\n\r\n");
         for entity in entities {
             let _ = write!(
                 body,
-                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                "--{CHANGES_MARK}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
                  POST http://127.0.0.1/{ACCOUNT}/{table} HTTP/1.1\r\nContent-Type: application/json\r\n\
                  Accept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\n\r\n{entity}\r\n"
             );
         }
-        body.push_str("--c--\r\n--b--\r\n");
-        let answer = self.ask("POST", "$batch", "", "multipart/mixed; boundary=b", body.as_bytes(), 202)?;
+        let _ = write!(body, "--{CHANGES_MARK}--\r\n--{BATCH_MARK}--\r\n");
+        let kind = format!("multipart/mixed; boundary={BATCH_MARK}");
+        let answer = self.ask("POST", "$batch", "", &kind, body.as_bytes(), 202)?;
         if answer.contains("odata.error") { Err(io::Error::other(answer)) } else { Ok(()) }
     }
 
