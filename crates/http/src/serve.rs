@@ -287,9 +287,6 @@ impl Edge {
         if head.secondary && spec.writes() {
             return Err(Refusal::InsufficientAccountPermissions.into());
         }
-        if !self.options.loose {
-            refuse_unsupported(head)?;
-        }
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, grant))
@@ -510,25 +507,6 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
 
 fn not_implemented(what: &'static str) -> Failure {
     Refusal::NotImplemented { what: what.into() }.into()
-}
-
-/// Headers and parameters that would change what a request means, and that we do not honour. To ignore them would be to
-/// lie: a blob that the client believes encrypted, immutable or versioned would not be.
-fn refuse_unsupported(head: &Head) -> Result<(), Refusal> {
-    if head.service == Service::File {
-        return Ok(());
-    }
-    for (name, value) in &head.headers {
-        let Some(rest) = name.as_str().strip_prefix("x-ms-") else { continue };
-        let unsupported = match rest {
-            "upn" | "rename-source" | "client-transaction-id" => false,
-            _ => false,
-        };
-        if unsupported && !value.is_empty() {
-            return Err(Refusal::NotImplemented { what: format!("The header x-ms-{rest}").into() });
-        }
-    }
-    Ok(())
 }
 
 /// What can be said about a body before a byte of it is read.
