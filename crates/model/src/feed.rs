@@ -114,7 +114,8 @@ impl Event {
     pub fn created(old: Option<(&Blob, Fate)>, new: &Blob, now: Timestamp) -> Self {
         let pending = new.copy.as_ref().filter(|copy| copy.status == CopyStatus::Pending);
         let kind = if pending.is_some() { EventType::BlobAsyncOperationInitiated } else { EventType::BlobCreated };
-        let mut event = Self { pending: copy_info(old.map(|(old, _)| old), new), ..Self::of(kind, Which::Current, new, now) };
+        let mut event =
+            Self { pending: copy_info(old.map(|(old, _)| old), new), ..Self::of(kind, Which::Current, new, now) };
         if let Some((old, fate)) = old {
             event.previous = previous(old, fate, now);
         }
@@ -143,7 +144,10 @@ impl Event {
     pub fn changed(which: Which, old: &Blob, new: &Blob, now: Timestamp) -> Option<Self> {
         let is_pending = |blob: &Blob| blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
         if is_pending(old) && !is_pending(new) {
-            return Some(Self { pending: copy_info(Some(old), new), ..Self::of(EventType::BlobCreated, which, new, now) });
+            return Some(Self {
+                pending: copy_info(Some(old), new),
+                ..Self::of(EventType::BlobCreated, which, new, now)
+            });
         }
         if let (None, Some(back)) = (old.rehydrating, new.rehydrating) {
             let pending = vec![("DestinationTier".into(), back.to.name().into())];
@@ -166,10 +170,8 @@ impl Event {
     pub fn rehydrated(which: Which, blob: &Blob) -> Option<Self> {
         let back = blob.rehydrating?;
         let event = Self::of(EventType::BlobTierChanged, which, blob, back.until);
-        let pending = vec![
-            ("DestinationTier".into(), back.to.name().into()),
-            ("WasAsyncOperation".into(), "true".into()),
-        ];
+        let pending =
+            vec![("DestinationTier".into(), back.to.name().into()), ("WasAsyncOperation".into(), "true".into())];
         Some(Self { tier: Some(back.to), previous: tier_before(blob), pending, ..event })
     }
 

@@ -167,6 +167,8 @@ mod tests {
         assert!(json.starts_with(r#"{"version":0,"lastConsumable":"2026-11-16T02:00:00.000Z","#), "{json}");
         assert!(segment_json(FIRST, true, hour).contains(r#""chunkFilePaths":[]"#));
         let open = segment_json(hour, false, hour);
-        assert!(open.contains(r#""status":"Publishing""#) && open.contains("$blobchangefeed/log/00/2026/11/16/0200/\""));
+        assert!(
+            open.contains(r#""status":"Publishing""#) && open.contains("$blobchangefeed/log/00/2026/11/16/0200/\"")
+        );
     }
 }

@@ -363,10 +363,7 @@ impl Store {
     /// What is older than the account wants to keep goes: manifests first, so that nobody finds logs that are not there.
     async fn trim(&self, account: &AccountName, until: Timestamp) -> Result<(), Failure> {
         let first = Timestamp::from_ticks(files::FIRST.ticks() + HOUR_TICKS);
-        for (from, end) in [
-            (files::segment(first), files::segment(until)),
-            (files::logs(first), files::logs(until)),
-        ] {
+        for (from, end) in [(files::segment(first), files::segment(until)), (files::logs(first), files::logs(until))] {
             loop {
                 let blobs = self.blobs_between(account, &from, &end).await?;
                 for (name, _) in &blobs {
@@ -431,7 +428,12 @@ impl Store {
     }
 
     /// Blobs of the feed by name.
-    async fn blobs_between(&self, account: &AccountName, from: &str, end: &str) -> Result<Vec<(String, Blob)>, Failure> {
+    async fn blobs_between(
+        &self,
+        account: &AccountName,
+        from: &str,
+        end: &str,
+    ) -> Result<Vec<(String, Blob)>, Failure> {
         let rows = self
             .look(|txn| {
                 let Some(bytes) = txn.get(&keys::container(account.as_str(), CONTAINER))? else {
@@ -442,9 +444,9 @@ impl Store {
                 Ok(txn.scan(&place(from), &place(end), PAGE)?)
             })
             .await?;
-        let read = rows.into_iter().map(|(key, bytes)| {
-            Ok((String::from_utf8_lossy(&key.row()).into_owned(), decode::<Blob>(&bytes)?))
-        });
+        let read = rows
+            .into_iter()
+            .map(|(key, bytes)| Ok((String::from_utf8_lossy(&key.row()).into_owned(), decode::<Blob>(&bytes)?)));
         Ok(read.collect::<Result<_, Fault>>()?)
     }
 
