@@ -108,6 +108,7 @@ first_version!(
     Permission,
     file::Born,
     file::Build,
+    file::Gateway,
     file::Buried,
     file::Head,
     file::Held,

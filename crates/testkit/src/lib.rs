@@ -3,6 +3,7 @@
 pub mod blob_history;
 pub mod chance;
 pub mod client;
+pub mod killing;
 pub mod linear;
 pub mod power;
 pub mod process;
