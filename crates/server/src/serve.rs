@@ -83,6 +83,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     // What a file system and a process's memory hold is nobody else's.
     tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
+    let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(web, Door::Website, shared.clone()));
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
@@ -104,6 +105,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         () = signals.wait() => tracing::warn!("stopping at once"),
     }
     let _ = timeout(GRACE, sweeping).await;
+    let _ = timeout(GRACE, publishing).await;
     let closing = tokio::task::spawn_blocking(move || data.close());
     closing.await.map_err(|error| format!("closing failed: {error}"))?;
     tracing::info!("stopped");

@@ -12,6 +12,7 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod feed;
 mod file;
 mod keys;
 mod lending;
@@ -48,6 +49,7 @@ use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::Rehydration;
+use lazuli_model::feed::Cause;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -102,6 +104,9 @@ pub struct Store {
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
+    feeds: Arc<feed::Feeds>,
+    /// The request that this store acts for, if somebody is told of it.
+    cause: Option<Arc<Cause>>,
 }
 
 impl Store {
@@ -118,6 +123,8 @@ impl Store {
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
+            feeds: Arc::default(),
+            cause: None,
         }
     }
 

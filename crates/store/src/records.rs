@@ -100,7 +100,7 @@ first_version!(
     TableEntity
 );
 
-first_version!(crate::sparse::Window, Epochs);
+first_version!(crate::sparse::Window, Epochs, crate::feed::Feed, crate::feed::Noted);
 
 first_version!(
     Share,

@@ -91,7 +91,7 @@ pub struct ShareKeys {
 
 impl ShareKeys {
     pub fn new(share: u128) -> Self {
-        Self { content: BlobKeys { space: Space(share), name: Bytes::new() } }
+        Self { content: BlobKeys::of(Space(share), Bytes::new()) }
     }
 
     pub fn space(&self) -> Space {
