@@ -133,6 +133,11 @@ impl Store {
         Self { rehydration, ..self }
     }
 
+    /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
+    pub fn digesting_here(self) -> Self {
+        Self { digests: Arc::new(md5::Digests::here()), ..self }
+    }
+
     /// The engine's clock; the only one there is.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_ticks(self.engine.now().0)

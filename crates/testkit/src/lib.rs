@@ -8,3 +8,4 @@ pub mod linear;
 pub mod power;
 pub mod process;
 pub mod queue_history;
+pub mod sim;
