@@ -97,7 +97,7 @@ fn start(before: &[String], directory: &Path) -> Server {
 fn stopped_and_continued() {
     let mut world = World::new("stopped");
     let server = start(&[], &world.directory.0);
-    ledger::create(server.address);
+    ledger::create(&mut Client::new(server.address));
     world.endure(server.address, |chance| {
         server.signal("STOP").expect("it runs");
         pause(chance);
@@ -118,7 +118,7 @@ fn a_full_disk() {
     let Some(disk) = allowed("a small disk", Disk::small(&world.directory.0, 256)) else { return };
     let data = disk.path().join("data");
     let server = start(&disk.inside(), &data);
-    ledger::create(server.address);
+    ledger::create(&mut Client::new(server.address));
     world.endure(server.address, |_| {});
     let before = world.acknowledged();
     disk.fill().expect("a disk can be filled");
@@ -149,7 +149,7 @@ fn a_disk_that_turns_read_only() {
     let Some(disk) = allowed("an ext4 of its own", Disk::fragile(&world.directory.0, 512)) else { return };
     let data = disk.path().join("data");
     let server = start(&disk.inside(), &data);
-    ledger::create(server.address);
+    ledger::create(&mut Client::new(server.address));
     world.endure(server.address, |_| {});
     if allowed("an error in an ext4", disk.break_it()).is_none() {
         return;
@@ -203,7 +203,7 @@ fn a_clock_that_jumps() {
         Server::launch(command).expect("it starts")
     };
     let server = start();
-    ledger::create(server.address);
+    ledger::create(&mut Client::new(server.address));
     let mut client = Client::new(server.address);
     let mut last = tag(&put(&mut client, &[]));
     let mut latest = 0;
@@ -238,7 +238,7 @@ fn too_few_descriptors() {
     let limited = ["sh", "-c", "ulimit -n 128; exec \"$0\" \"$@\""].map(str::to_owned);
     let server = start(&limited, &world.directory.0);
     let address = server.address;
-    ledger::create(address);
+    ledger::create(&mut Client::new(address));
     world.troubled(true);
     world.endure(address, |chance| {
         // More than it can have: some wait in the kernel, with the workers, until that has no room for them either.
@@ -266,7 +266,7 @@ fn slow_senders() {
     let mut world = World::new("slow");
     let server = start(&[], &world.directory.0);
     let address = server.address;
-    ledger::create(address);
+    ledger::create(&mut Client::new(address));
     let sas = account_sas();
     let head = format!(
         "PUT /{ACCOUNT}/ledger/slow?{sas} HTTP/1.1\r\nHost: a\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: 1000000\r\n\r\n"
@@ -353,7 +353,7 @@ fn while_it_takes(write: &mut dyn FnMut(&[u8]) -> bool, times: usize, piece: &[u
 fn documents_that_explode() {
     let world = World::new("documents");
     let server = start(&[], &world.directory.0);
-    ledger::create(server.address);
+    ledger::create(&mut Client::new(server.address));
     let (blob, queue, table, file) =
         (server.address, server.endpoint("Queue"), server.endpoint("Table"), server.endpoint("File"));
     let json = "Content-Type: application/json\r\nAccept: application/json\r\n";

@@ -210,8 +210,8 @@ impl Worker {
 }
 
 /// The container, on a server that has none yet.
-pub fn create(address: SocketAddr) {
-    let answer = Client::new(address).send("PUT", CONTAINER, "restype=container", &[], &[]).expect("it answers");
+pub fn create(client: &mut Client) {
+    let answer = client.send("PUT", CONTAINER, "restype=container", &[], &[]).expect("it answers");
     assert_eq!(answer.status, 201, "{}", answer.code());
 }
 
