@@ -32,11 +32,13 @@ pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
-    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
-    ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, ShareAt, ShareItem, SharePage,
+    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
+    HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
+    ShareItem, SharePage,
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use records::{KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FoundBlob, FoundPage};
@@ -130,6 +132,11 @@ impl Store {
     /// How long the way back from the archive takes.
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
         Self { rehydration, ..self }
+    }
+
+    /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
+    pub fn digesting_here(self) -> Self {
+        Self { digests: Arc::new(md5::Digests::here()), ..self }
     }
 
     /// The engine's clock; the only one there is.
