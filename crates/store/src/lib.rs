@@ -38,7 +38,7 @@ pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Inclu
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
-pub use tags::{FindBlobs, FoundBlob, FoundPage};
+pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;

@@ -93,6 +93,7 @@ first_version!(
     Head,
     Stored,
     Tags,
+    PastTags,
     Due,
     DeletedContainer,
     TagName,
@@ -419,6 +420,14 @@ pub struct TagName {
     pub space: u128,
     /// Since when the sweeper believes that none has it any more.
     pub fading: Option<Timestamp>,
+}
+
+/// The tags of a version, or of what was deleted softly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastTags {
+    pub tags: Tags,
+    /// When what was deleted goes.
+    pub until: Option<Timestamp>,
 }
 
 /// A deleted container's space.
