@@ -77,6 +77,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
     edge.allow_sources(sources::sources(&[address(&blob)?], &flags.copy_sources));
+    edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));

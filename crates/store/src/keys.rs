@@ -22,6 +22,7 @@ pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
+pub const UNFINISHED: Column = Column(b'g');
 
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
@@ -301,6 +302,19 @@ pub fn read_tag_name(key: &Key) -> Option<(String, String, String)> {
     let row = key.row();
     let mut parts = std::str::from_utf8(&row).ok()?.split('\0').map(str::to_owned);
     Some((parts.next()?, parts.next()?, parts.next()?))
+}
+
+/// A copy to a blob is pending, or was.
+pub fn unfinished(keys: &BlobKeys, copy: u128) -> Key {
+    Key::new(ROOT, UNFINISHED, &[&keys.space.0.to_be_bytes(), &copy.to_be_bytes(), &keys.name])
+}
+
+/// The blob, and the copy.
+pub fn read_unfinished(key: &Key) -> Option<(BlobKeys, u128)> {
+    let row = key.row();
+    let number =
+        |at: usize| row.get(at..at + 16).map(|bytes| u128::from_be_bytes(bytes.try_into().expect("sixteen bytes")));
+    Some((BlobKeys { space: Space(number(0)?), name: row.slice(32..) }, number(16)?))
 }
 
 /// The keys of one blob's partition.
@@ -585,6 +599,7 @@ mod tests {
         let key = keys.tagged("tag", "");
         assert_eq!(read_tagged(&key), Some((Bytes::from("tag"), Bytes::new(), keys.name.clone())));
         assert_eq!(owner(&key), keys.name);
+        assert_eq!(read_unfinished(&unfinished(&keys, 8)), Some((keys.clone(), 8)));
         let past = |which, is_deleted| Past { which, is_deleted };
         for past in [past(Which::Version(time), false), past(Which::Version(time), true), past(Which::Current, true)] {
             let key = keys.past_tagged("tag", "value", past).unwrap();

@@ -28,7 +28,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
+pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
@@ -36,6 +36,7 @@ pub use file::{
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use records::Fetch;
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
@@ -101,6 +102,8 @@ pub struct Store {
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
+    /// Windows of a sparse content that one transaction of a copy takes.
+    copied_at_once: usize,
 }
 
 impl Store {
@@ -117,12 +120,18 @@ impl Store {
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
+            copied_at_once: 1 << 16,
         }
     }
 
     /// How long the way back from the archive takes.
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
         Self { rehydration, ..self }
+    }
+
+    /// How many MiB of pages one transaction of a copy takes; more of them take several.
+    pub fn copying_at_once(self, copied_at_once: usize) -> Self {
+        Self { copied_at_once, ..self }
     }
 
     /// The engine's clock; the only one there is.

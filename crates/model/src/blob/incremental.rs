@@ -172,8 +172,12 @@ mod tests {
             lease: None,
         };
         assert_eq!(put.decide(Some(&blob), at(60)).err(), refused);
-        let snapshot =
-            SnapshotBlob { metadata: None, encryption: Encryption::Service, conditions: Conditions::default(), lease: None };
+        let snapshot = SnapshotBlob {
+            metadata: None,
+            encryption: Encryption::Service,
+            conditions: Conditions::default(),
+            lease: None,
+        };
         assert_eq!(snapshot.decide(Some(&blob), at(60)).err(), refused);
         let copied = blob.as_copied_snapshot();
         let read = ReadBlob { which: Which::Snapshot(at(50)), ..ReadBlob::default() };

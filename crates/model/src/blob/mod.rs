@@ -34,8 +34,8 @@ pub use pages::{
     SetPageProperties,
 };
 pub use record::{
-    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Follows, Immutability, Kind, Premium, Priority,
-    Rehydrating, Tier, Which,
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Follows, Immutability, Kind, Premium,
+    Priority, Rehydrating, Tier, Which,
 };
 pub use requests::*;
 pub use tier::{Rehydration, SetBlobTier, TierChange, TierConditions};
