@@ -7,6 +7,7 @@ pub mod batch;
 pub mod copy_blob;
 pub mod copy_blob_from_url;
 pub mod create_container;
+pub mod create_session;
 pub mod delete_blob;
 pub mod delete_container;
 pub mod delete_immutability_policy;
@@ -108,6 +109,7 @@ pub static SERVED: &[Operation] = served_table![
     create_container::SPEC,
     delete_container::SPEC,
     restore_container::SPEC,
+    create_session::SPEC,
     find_blobs::IN_CONTAINER,
     find_blobs::IN_ACCOUNT,
     get_container_properties::SPEC,
