@@ -18,14 +18,16 @@ use lazuli_store::{Broken, Failure, Fetch, Source};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::head::{Head, account_in_host};
+use crate::head::{Head, Service, account_in_host};
 use crate::serve::Edge;
 use crate::wire::digest::parse_kept_md5;
+use crate::wire::range::ByteRange;
 
 /// Where a source is, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    Here,
+    /// In this server, of that service if its address tells.
+    Here(Option<Service>),
     Elsewhere,
     Forbidden,
 }
@@ -43,8 +45,8 @@ pub type Dial = Arc<dyn Fn(String, u16, bool) -> Dialling + Send + Sync>;
 /// What is known of places besides the request's own.
 #[derive(Clone)]
 pub struct Sources {
-    /// Hosts with ports at which this server listens.
-    pub own: Vec<String>,
+    /// Hosts with ports at which this server listens, and for what.
+    pub own: Vec<(String, Service)>,
     /// Hosts that may be fetched from: `example.com`, `*.example.com`, with a port if it is not the scheme's.
     pub allowed: Vec<String>,
     pub dial: Option<Dial>,
@@ -58,7 +60,7 @@ const FETCHES_MAX: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Sources {
-    pub fn new(own: Vec<String>, allowed: Vec<String>, dial: Option<Dial>) -> Self {
+    pub fn new(own: Vec<(String, Service)>, allowed: Vec<String>, dial: Option<Dial>) -> Self {
         Self { own, allowed, dial, fetches: Arc::new(Semaphore::new(FETCHES_MAX)) }
     }
 }
@@ -102,17 +104,29 @@ impl Source for Fetched {
 pub fn place(edge: &Edge, outer: &Head, uri: &Uri) -> Option<Place> {
     let authority = uri.authority()?;
     uri.scheme_str().filter(|scheme| *scheme == "http" || *scheme == "https")?;
-    let own_name = outer.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str()));
     let sources = edge.sources();
-    let listed = |names: &[String]| names.iter().any(|name| matches(name, authority.host(), authority.port_u16()));
-    if own_name || listed(&sources.own) {
-        return Some(Place::Here);
+    let is_at = |name: &String| matches(name, authority.host(), authority.port_u16());
+    let in_host = account_in_host(authority.host());
+    if outer.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str())) {
+        return Some(Place::Here(Some(in_host.map_or(outer.service, |(_, service)| service))));
     }
-    if listed(&sources.allowed) {
+    if let Some((_, service)) = sources.own.iter().find(|(name, _)| is_at(name)) {
+        return Some(Place::Here(Some(*service)));
+    }
+    if sources.allowed.iter().any(is_at) {
         return Some(Place::Elsewhere);
     }
-    let served = account_in_host(authority.host()).is_some_and(|(name, _)| edge.accounts().get(name).is_some());
-    Some(if served { Place::Here } else { Place::Forbidden })
+    let served = in_host.filter(|(name, _)| edge.accounts().get(name).is_some());
+    Some(served.map_or(Place::Forbidden, |(_, service)| Place::Here(Some(service))))
+}
+
+/// What is said of a source at a [`Place::Forbidden`].
+pub fn forbidden() -> Refusal {
+    Refusal::CannotVerifyCopySource {
+        status: 403,
+        code: "AuthorizationFailure".into(),
+        message: "This server does not fetch copy sources from that host. Its operator can allow it.".into(),
+    }
 }
 
 /// `host`, `host:port`, or `*.host` with or without a port.
@@ -142,7 +156,8 @@ impl Edge {
         let dial =
             sources.dial.as_ref().ok_or(Refusal::NotImplemented { what: "A copy source on another host".into() })?;
         let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Refusal::ServerBusy)?;
-        self.request(dial, uri, ask(outer, uri)?, permit, outer.now).await
+        let range = outer.opt("x-ms-source-range", ByteRange::parse)?;
+        self.request(dial, uri, ask(outer, uri)?, range, permit).await
     }
 
     /// Asks for a source that was asked for before, if the operator still allows it, and if it has not changed.
@@ -160,7 +175,7 @@ impl Edge {
             (HeaderName::from_static("x-ms-version"), authorization.and(fetch.version.as_deref())),
             (IF_MATCH, fetch.etag.as_deref()),
         ];
-        self.request(dial, &uri, get(&uri, headers)?, permit, self.store().now()).await
+        self.request(dial, &uri, get(&uri, headers)?, None, permit).await
     }
 
     async fn request(
@@ -168,8 +183,8 @@ impl Edge {
         dial: &Dial,
         uri: &Uri,
         request: Request<Empty<Bytes>>,
+        range: Option<ByteRange>,
         permit: OwnedSemaphorePermit,
-        now: Timestamp,
     ) -> Result<Fetched, Failure> {
         let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -191,8 +206,16 @@ impl Edge {
         }
         let length =
             response.headers().get(http::header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
+        if !is_as_asked(range, response.status(), length) {
+            return Err(cannot_verify(
+                416,
+                "InvalidRange",
+                "The copy source did not send the range that was asked for.",
+            )
+            .into());
+        }
         let etag = response.headers().get(http::header::ETAG).and_then(|text| text.to_str().ok()).map(str::to_owned);
-        let blob = describe(response.headers(), now);
+        let blob = describe(response.headers(), self.store().now());
         Ok(Fetched { blob, length, etag, body: response.into_body(), _permit: permit })
     }
 }
@@ -202,6 +225,8 @@ fn ask(outer: &Head, uri: &Uri) -> Result<Request<Empty<Bytes>>, Refusal> {
     let headers = [
         (AUTHORIZATION, token),
         (HeaderName::from_static("x-ms-version"), token.and(outer.text("x-ms-version"))),
+        // Files are read by token only for a reason that is given.
+        (HeaderName::from_static("x-ms-file-request-intent"), token.and(outer.text("x-ms-file-request-intent"))),
         (RANGE, outer.text("x-ms-source-range")),
         (IF_MATCH, outer.text("x-ms-source-if-match")),
         (IF_NONE_MATCH, outer.text("x-ms-source-if-none-match")),
@@ -223,6 +248,17 @@ fn get<const N: usize>(uri: &Uri, headers: [(HeaderName, Option<&str>); N]) -> R
         }
     }
     Ok(request)
+}
+
+/// A host may pass over a range and send everything; that will do only if everything was asked for.
+fn is_as_asked(range: Option<ByteRange>, status: StatusCode, length: Option<u64>) -> bool {
+    match range {
+        None => true,
+        Some(_) if status == StatusCode::PARTIAL_CONTENT => true,
+        Some(ByteRange { from, to }) => {
+            from == 0 && to.is_none_or(|to| length.is_some_and(|length| length <= to.saturating_add(1)))
+        }
+    }
 }
 
 fn refused(response: &Response<Incoming>) -> Refusal {

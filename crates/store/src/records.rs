@@ -101,7 +101,7 @@ first_version!(
     TableEntity
 );
 
-first_version!(crate::sparse::Window, Epochs);
+first_version!(crate::sparse::Window, Epochs, crate::feed::Feed, crate::feed::Noted);
 
 first_version!(
     Share,
@@ -109,6 +109,7 @@ first_version!(
     Permission,
     file::Born,
     file::Build,
+    file::Gateway,
     file::Buried,
     file::Head,
     file::Held,
@@ -349,8 +350,9 @@ pub struct Fetch {
     pub version: Option<String>,
     /// The source must still have this ETag.
     pub etag: Option<String>,
-    /// Whose scope the content is encrypted in, if in one.
+    /// Where the copy goes.
     pub account: String,
+    pub container: String,
 }
 
 impl std::fmt::Debug for Fetch {

@@ -52,6 +52,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
                 version: ask.head.text("x-ms-version").map(str::to_owned),
                 etag: fetched.etag.clone(),
                 account: at.account.as_str().to_owned(),
+                container: at.container.as_str().to_owned(),
             };
             let (blob, copying) = ask.store.begin_copy(&at, copy, fetched.blob.clone(), total, fetch).await?;
             tokio::spawn(carry_out(ask.store.clone(), copying, *fetched, encryption::lock(ask)));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use lazuli_engine::Txn;
 use lazuli_engine::content::Staged;
 use lazuli_model::blob::{Blob, ContentRef, Keeping, Which};
+use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Timestamp};
 
 use super::copy_blob::{Decide, holds};
@@ -20,6 +21,7 @@ use super::replace::replace;
 use super::{base, reader::Reader};
 use crate::claims::{Trash, share};
 use crate::crypt::Lock;
+use crate::feed::note;
 use crate::keys::BlobKeys;
 use crate::lending::CLAIM_SECONDS;
 use crate::records::{Errand, Kept, Run, Task, encode};
@@ -197,7 +199,9 @@ fn adopt(
 
 /// The snapshot of an incremental copy that has come to where its source was. Gives the content that the copy goes on with.
 pub(super) fn leave_snapshot(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<ContentRef> {
-    txn.put(keys.snapshot(now(txn)), encode(&blob.as_copied_snapshot()));
+    let (time, copy) = (now(txn), blob.as_copied_snapshot());
+    note(txn, keys, Which::Current, || Some(Event::snapshot(&copy, time)));
+    txn.put(keys.snapshot(time), encode(&copy));
     share(txn, keys, &blob.content)
 }
 

@@ -5,8 +5,8 @@
 //! did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
 
 use lazuli_engine::{Partition, Txn};
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping};
+use lazuli_model::{AccountName, ContainerName, Refusal};
 
 use super::base;
 use super::copy_blob::adopt;
@@ -18,7 +18,7 @@ use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
 use crate::records::{Errand, Fetch, Kept, Mark, Task, encode};
 use crate::transact::{Decided, get, now};
-use crate::{BlobAt, Failure, Received, Store};
+use crate::{BlobAt, ContainerAt, Failure, Received, Store};
 
 /// A copy that is under way.
 #[derive(Clone, Debug)]
@@ -162,6 +162,7 @@ impl Store {
                 .await?;
             match under_way {
                 Some((blob, Errand { task: Task::Fetch(fetch), .. })) => {
+                    let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
                     found.push(Unfinished { copying, fetch, encryption: blob.encryption });
                 }
                 Some((_, Errand { task: Task::Build { .. } | Task::Follow, .. })) | None => {
@@ -170,6 +171,15 @@ impl Store {
             }
         }
         Ok(found)
+    }
+}
+
+impl Store {
+    async fn told_of(&self, fetch: &Fetch, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+        match (AccountName::parse(&fetch.account), ContainerName::parse(&fetch.container)) {
+            (Ok(account), Ok(container)) => self.told(&ContainerAt { account, container }, keys).await,
+            _ => Ok(keys),
+        }
     }
 }
 

@@ -249,7 +249,7 @@ impl Finding<'_> {
             }
             if include.versions && row.past.is_none() {
                 // The index of what is there does not change with every version; this page alone looks.
-                let base: Option<Blob> = get(txn, &BlobKeys { space, name: row.name.clone() }.base())?;
+                let base: Option<Blob> = get(txn, &BlobKeys::of(space, row.name.clone()).base())?;
                 row.version = base.and_then(|blob| blob.version);
             }
             found.push((position, row));
