@@ -213,8 +213,8 @@ def test_a_copy_from_elsewhere_goes_on_after_a_crash(own, tmp_path):
     url = f"http://127.0.0.1:{port}/file?sig=secret"
     with BlobServiceClient.from_connection_string(server.connection_string, retry_total=0) as service:
         container = service.create_container("copies")
-        for name, scope in (("plain", None), ("scoped", "one")):
-            started = container.get_blob_client(name).start_copy_from_url(url, encryption_scope=scope)
+        for name, headers in (("plain", {}), ("scoped", {"x-ms-encryption-scope": "one"})):
+            started = container.get_blob_client(name).start_copy_from_url(url, headers=headers)
             assert started["copy_status"] == "pending"
     server.process.kill()
     server.process.wait()

@@ -166,12 +166,12 @@ def test_scopes_encrypt_what_is_stored(own, tmp_path):
     appended.append_block(secret[:700], encryption_scope="two")
     appended.append_block(secret[700:], encryption_scope="two")
     snapshot = pages.create_snapshot(encryption_scope="one")["snapshot"]
-    pages.clear_page(offset=512, length=512, encryption_scope="one")
+    pages.clear_page(offset=512, length=512, headers={"x-ms-encryption-scope": "one"})
     copies = []
     for source in (whole, blocks, pages, appended):
         for scope in ("one", "two"):
             copy = box.get_blob_client(f"{source.blob_name}-{scope}")
-            copy.start_copy_from_url(source.url, encryption_scope=scope)
+            copy.start_copy_from_url(source.url, headers={"x-ms-encryption-scope": scope})
             copies.append((source, copy))
 
     def check(service):

@@ -134,7 +134,8 @@ impl Copy {
                     written: 1,
                     place,
                     skip,
-                    sealed: content.nonce.map(|nonce| Sealed { nonce, at: done }),
+                    // Of the place, which began before what is skipped of it.
+                    sealed: content.nonce.map(|nonce| Sealed { nonce, at: done - u64::from(skip) }),
                 };
                 done += length;
                 open.get_or_insert((number, Vec::new())).1.push(span);
