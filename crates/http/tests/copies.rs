@@ -125,18 +125,12 @@ async fn an_incremental_copy_follows_snapshots() {
 
     let base = format!("{HERE}/con/disk");
     let none = "OperationNotAllowedOnIncrementalCopyBlob";
-    let source = |url| ("x-ms-copy-source", url);
+    let (again, base) = (("x-ms-copy-source", again.as_str()), ("x-ms-copy-source", base.as_str()));
     type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
     let table: &[Row<'_>] = &[
-        (
-            "PUT",
-            "/con/backup?comp=incrementalcopy",
-            &[source(&again)],
-            409,
-            "IncrementalCopyOfEarlierSnapshotNotAllowed",
-        ),
-        ("PUT", "/con/new?comp=incrementalcopy", &[source(&base)], 409, "IncrementalCopySourceMustBeSnapshot"),
-        ("PUT", "/con/disk?comp=incrementalcopy", &[source(&again)], 409, "IncrementalCopyBlobMismatch"),
+        ("PUT", "/con/backup?comp=incrementalcopy", &[again], 409, "IncrementalCopyOfEarlierSnapshotNotAllowed"),
+        ("PUT", "/con/new?comp=incrementalcopy", &[base], 409, "IncrementalCopySourceMustBeSnapshot"),
+        ("PUT", "/con/disk?comp=incrementalcopy", &[again], 409, "IncrementalCopyBlobMismatch"),
         ("PUT", "/con/new?comp=incrementalcopy", &[], 400, "MissingRequiredHeader"),
         ("GET", "/con/backup", &[], 409, none),
         ("GET", "/con/backup?comp=pagelist", &[], 409, none),
