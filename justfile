@@ -9,9 +9,19 @@ check:
 test:
     ./test
 
-# Crashes, power cuts and concurrent histories (LAZULI_SEED and LAZULI_KILLS choose which and how many)
-sim:
+# Simulated worlds (`just sim SEED` lives one again); then crashes, power cuts and histories (LAZULI_SEED, LAZULI_KILLS)
+sim *seeds:
+    ./simulate {{seeds}}
+    ./simulate --disk
     cargo test --release -p lazuli-testkit -p lazuli-store -p lazuli
+
+# The real binary under faults, for so many seconds
+torture seconds="600" seed="1":
+    ./torture {{seconds}} {{seed}}
+
+# Any bytes into a parser, for so many seconds
+fuzz target="all" seconds="60":
+    ./fuzz {{target}} {{seconds}}
 
 # Real clients against the release binary
 conform:

@@ -13,6 +13,7 @@ mod keys;
 mod look;
 mod metrics;
 mod room;
+mod versions;
 mod writer;
 
 use std::future::ready;

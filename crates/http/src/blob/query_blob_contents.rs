@@ -6,7 +6,7 @@ use lazuli_store::{Failure, Reader};
 use tokio::sync::mpsc;
 
 use crate::answer::{Answer, BrokenOff, Payload, name};
-use crate::blob::{get_blob_properties, headers};
+use crate::blob::{encryption, get_blob_properties, headers};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::query::parquet;
 use crate::query::request::{self, Input};
@@ -34,7 +34,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = get_blob_properties::parse(&ask.head, &SPEC)?;
     let snapshot = !read.which.is_current();
     let query = request::read(&document)?;
-    let reader = ask.store.open_blob(&ask.head.blob_at()?, read).await?;
+    let at = ask.head.blob_at()?;
+    let mut reader = ask.store.open_blob(&at, read).await?;
+    encryption::permit_read(ask, &reader.blob)?;
+    encryption::unlock(&ask.store, &at.account, encryption::customer_key(&ask.head)?, &mut reader).await?;
     let blob = &reader.blob;
     let answer = headers::describe(Answer::new(StatusCode::OK), blob, snapshot, ask.head.now);
     let answer = answer.constant(&name::CONTENT_TYPE, "avro/binary");
