@@ -6,6 +6,7 @@
 //! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
+mod ahead;
 mod directory;
 mod hot;
 mod journal;
