@@ -154,7 +154,7 @@ def test_a_command_line_for_azurite_works(own, tmp_path):
     port = free_port()
     flags = [
         "--blobHost", "127.0.0.1", "--blobPort", port, "--queueHost", "127.0.0.1", "--queuePort", free_port(), "--tableHost", "127.0.0.1",
-        "--tablePort", free_port(), "--loose", "--skipApiVersionCheck", "--disableTelemetry", "--debug", str(tmp_path / "debug.log"),
+        "--tablePort", free_port(), "--file-port", "0", "--loose", "--skipApiVersionCheck", "--disableTelemetry", "--debug", str(tmp_path / "debug.log"),
     ]
     server = own(tmp_path, flags=flags, ports=False)
     assert server.endpoint == f"http://127.0.0.1:{port}/devstoreaccount1"
@@ -177,7 +177,7 @@ def test_a_workspace_of_azurite_stays_as_it_is(own, tmp_path):
 def test_silence(tmp_path):
     port = free_port()
     process = subprocess.Popen(
-        [BINARY, "--silent", "--location", tmp_path, "--blob-port", port, "--queue-port", "0", "--table-port", "0", "--console-port", "0"],
+        [BINARY, "--silent", "--location", tmp_path, "--blob-port", port, "--queue-port", "0", "--table-port", "0", "--file-port", "0", "--console-port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )
     try:
@@ -239,7 +239,7 @@ def no_ports():
 
 def test_a_port_in_use(own, tmp_path):
     port = re.search(r":(\d+)/", own(tmp_path / "first").endpoint).group(1)
-    said = ended("--location", tmp_path / "second", "--blob-port", port, "--queue-port", "0", "--table-port", "0", "--console-port", "0")
+    said = ended("--location", tmp_path / "second", "--blob-port", port, "--queue-port", "0", "--table-port", "0", "--file-port", "0", "--console-port", "0")
     assert port in said and "--blob-port" in said
 
 

@@ -97,7 +97,7 @@ pub struct Flags {
     #[arg(long, alias = "queuePort", value_name = "PORT", default_value_t = 10001, global = true)]
     pub queue_port: u16,
 
-    /// Table (not served yet)
+    /// Table
     #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = 10002, global = true)]
     pub table_port: u16,
 
