@@ -22,6 +22,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
 use lazuli_store::{Failure, Store};
@@ -31,6 +32,7 @@ use tokio::sync::watch;
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
 use crate::auth::{self, Access as Openness, Grant, Identity};
+use crate::blob;
 use crate::body::Upload;
 use crate::cors;
 use crate::file;
@@ -244,8 +246,12 @@ impl Edge {
         let version = Some(head.version);
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
-        let (store, ids) = (self.store.clone(), self.ids.clone());
+        let ids = self.ids.clone();
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
+        let store = match settings.change_feed && spec.writes() {
+            true => self.store.because(cause(spec, &head)),
+            false => self.store.clone(),
+        };
         let edge = self.clone();
         let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
@@ -287,6 +293,7 @@ impl Edge {
         if head.secondary && spec.writes() {
             return Err(Refusal::InsufficientAccountPermissions.into());
         }
+        permit_feed(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, grant))
@@ -503,6 +510,29 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
         Body::None => 30,
     };
     Some(Duration::from_secs(std::cmp::min(asked, most)))
+}
+
+/// Only the service itself writes the change feed.
+fn permit_feed(spec: &Spec, head: &Head) -> Result<(), Refusal> {
+    let container = match &head.target {
+        Target::Container(container) | Target::Blob { container, .. } => container,
+        Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => return Ok(()),
+        Target::Share(_) | Target::Path { .. } | Target::Table(_) => return Ok(()),
+    };
+    let reads = !spec.writes() || spec.name == blob::query_blob_contents::SPEC.name;
+    if *container != feed::CONTAINER || reads {
+        return Ok(());
+    }
+    Err(match spec.name == blob::create_container::SPEC.name {
+        true => Refusal::ContainerAlreadyExists,
+        false => Refusal::InsufficientAccountPermissions,
+    })
+}
+
+/// What the change feed tells of a request.
+fn cause(spec: &Spec, head: &Head) -> feed::Cause {
+    let client_request = head.text("x-ms-client-request-id").unwrap_or_default().chars().take(1024).collect();
+    feed::Cause { api: spec.name.to_owned(), request: head.request_id, client_request }
 }
 
 fn not_implemented(what: &'static str) -> Failure {

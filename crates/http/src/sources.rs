@@ -18,14 +18,16 @@ use lazuli_store::{Broken, Failure, Source};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::head::{Head, account_in_host};
+use crate::head::{Head, Service, account_in_host};
 use crate::serve::Edge;
 use crate::wire::digest::parse_kept_md5;
+use crate::wire::range::ByteRange;
 
 /// Where a source is, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    Here,
+    /// In this server, of that service if its address tells.
+    Here(Option<Service>),
     Elsewhere,
     Forbidden,
 }
@@ -43,8 +45,8 @@ pub type Dial = Arc<dyn Fn(String, u16, bool) -> Dialling + Send + Sync>;
 /// What is known of places besides the request's own.
 #[derive(Clone)]
 pub struct Sources {
-    /// Hosts with ports at which this server listens.
-    pub own: Vec<String>,
+    /// Hosts with ports at which this server listens, and for what.
+    pub own: Vec<(String, Service)>,
     /// Hosts that may be fetched from: `example.com`, `*.example.com`, with a port if it is not the scheme's.
     pub allowed: Vec<String>,
     pub dial: Option<Dial>,
@@ -58,7 +60,7 @@ const FETCHES_MAX: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Sources {
-    pub fn new(own: Vec<String>, allowed: Vec<String>, dial: Option<Dial>) -> Self {
+    pub fn new(own: Vec<(String, Service)>, allowed: Vec<String>, dial: Option<Dial>) -> Self {
         Self { own, allowed, dial, fetches: Arc::new(Semaphore::new(FETCHES_MAX)) }
     }
 }
@@ -101,17 +103,29 @@ impl Source for Fetched {
 pub fn place(edge: &Edge, outer: &Head, uri: &Uri) -> Option<Place> {
     let authority = uri.authority()?;
     uri.scheme_str().filter(|scheme| *scheme == "http" || *scheme == "https")?;
-    let own_name = outer.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str()));
     let sources = edge.sources();
-    let listed = |names: &[String]| names.iter().any(|name| matches(name, authority.host(), authority.port_u16()));
-    if own_name || listed(&sources.own) {
-        return Some(Place::Here);
+    let is_at = |name: &String| matches(name, authority.host(), authority.port_u16());
+    let in_host = account_in_host(authority.host());
+    if outer.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority.as_str())) {
+        return Some(Place::Here(Some(in_host.map_or(outer.service, |(_, service)| service))));
     }
-    if listed(&sources.allowed) {
+    if let Some((_, service)) = sources.own.iter().find(|(name, _)| is_at(name)) {
+        return Some(Place::Here(Some(*service)));
+    }
+    if sources.allowed.iter().any(is_at) {
         return Some(Place::Elsewhere);
     }
-    let served = account_in_host(authority.host()).is_some_and(|(name, _)| edge.accounts().get(name).is_some());
-    Some(if served { Place::Here } else { Place::Forbidden })
+    let served = in_host.filter(|(name, _)| edge.accounts().get(name).is_some());
+    Some(served.map_or(Place::Forbidden, |(_, service)| Place::Here(Some(service))))
+}
+
+/// What is said of a source at a [`Place::Forbidden`].
+pub fn forbidden() -> Refusal {
+    Refusal::CannotVerifyCopySource {
+        status: 403,
+        code: "AuthorizationFailure".into(),
+        message: "This server does not fetch copy sources from that host. Its operator can allow it.".into(),
+    }
 }
 
 /// `host`, `host:port`, or `*.host` with or without a port.
@@ -162,6 +176,14 @@ impl Edge {
         }
         let length =
             response.headers().get(http::header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
+        if !is_as_asked(outer, response.status(), length)? {
+            return Err(cannot_verify(
+                416,
+                "InvalidRange",
+                "The copy source did not send the range that was asked for.",
+            )
+            .into());
+        }
         let blob = describe(response.headers(), outer.now);
         Ok(Fetched { blob, length, body: response.into_body(), _permit: permit })
     }
@@ -181,12 +203,25 @@ fn ask(outer: &Head, uri: &Uri) -> Result<Request<Empty<Bytes>>, Refusal> {
     let token = outer.text("x-ms-copy-source-authorization");
     add(AUTHORIZATION, token);
     add(HeaderName::from_static("x-ms-version"), token.and(outer.text("x-ms-version")));
+    // Files are read by token only for a reason that is given.
+    add(HeaderName::from_static("x-ms-file-request-intent"), token.and(outer.text("x-ms-file-request-intent")));
     add(RANGE, outer.text("x-ms-source-range"));
     add(IF_MATCH, outer.text("x-ms-source-if-match"));
     add(IF_NONE_MATCH, outer.text("x-ms-source-if-none-match"));
     add(IF_MODIFIED_SINCE, outer.text("x-ms-source-if-modified-since"));
     add(IF_UNMODIFIED_SINCE, outer.text("x-ms-source-if-unmodified-since"));
     Ok(request)
+}
+
+/// A host may pass over a range and send everything; that will do only if everything was asked for.
+fn is_as_asked(outer: &Head, status: StatusCode, length: Option<u64>) -> Result<bool, Refusal> {
+    Ok(match outer.opt("x-ms-source-range", ByteRange::parse)? {
+        None => true,
+        Some(_) if status == StatusCode::PARTIAL_CONTENT => true,
+        Some(ByteRange { from, to }) => {
+            from == 0 && to.is_none_or(|to| length.is_some_and(|length| length <= to.saturating_add(1)))
+        }
+    })
 }
 
 fn refused(response: &Response<Incoming>) -> Refusal {

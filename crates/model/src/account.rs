@@ -59,6 +59,8 @@ pub struct AccountSettings {
     /// Also set and shown as ShareDeleteRetentionPolicy of the File service's properties.
     pub share_soft_delete_days: Option<u32>,
     pub change_feed: bool,
+    /// How long its events are kept; for ever, if nobody says.
+    pub change_feed_days: Option<u32>,
     pub hierarchical_namespace: bool,
     /// Whether a container's own setting may open it to anyone (Azure's AllowBlobPublicAccess).
     pub public_access: bool,
@@ -92,6 +94,7 @@ impl Default for AccountSettings {
             container_soft_delete_days: None,
             share_soft_delete_days: None,
             change_feed: false,
+            change_feed_days: None,
             hierarchical_namespace: false,
             public_access: true,
             last_access_tracking: false,
@@ -153,6 +156,13 @@ pub static SETTINGS: &[Setting] = &[
     days!("container-soft-delete", container_soft_delete_days, "keep deleted containers for 1 to 365 days"),
     days!("share-soft-delete", share_soft_delete_days, "keep deleted file shares for 1 to 365 days"),
     switch!("change-feed", change_feed, "record every change of a blob in $blobchangefeed"),
+    Setting {
+        name: "change-feed-retention",
+        values: DAYS,
+        about: "keep the change feed for 1 to 146000 days; off keeps it for ever",
+        get: |settings| show_days(settings.change_feed_days),
+        set: |settings, text| days_up_to(text, 146_000).map(|value| settings.change_feed_days = value),
+    },
     switch!(
         "hierarchical-namespace",
         hierarchical_namespace,
@@ -284,9 +294,13 @@ fn show_days(days: Option<u32>) -> String {
 }
 
 fn days(text: &str) -> Option<Option<u32>> {
+    days_up_to(text, 365)
+}
+
+fn days_up_to(text: &str, most: u32) -> Option<Option<u32>> {
     match text {
         "off" | "false" | "0" => Some(None),
-        text => text.parse().ok().filter(|days| (1..=365).contains(days)).map(Some),
+        text => text.parse().ok().filter(|days| (1..=most).contains(days)).map(Some),
     }
 }
 
@@ -338,6 +352,7 @@ mod tests {
             ("container-soft-delete", "1"),
             ("share-soft-delete", "365"),
             ("change-feed", "on"),
+            ("change-feed-retention", "90"),
             ("public-access", "off"),
             ("last-access-tracking", "on"),
             ("immutability", "on"),

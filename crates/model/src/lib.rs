@@ -2,10 +2,12 @@
 
 pub mod access;
 pub mod account;
+pub mod avro;
 pub mod blob;
 pub mod conditions;
 pub mod container;
 pub mod etag;
+pub mod feed;
 pub mod file;
 pub mod lease;
 pub mod metadata;

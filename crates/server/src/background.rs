@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lazuli_store::Store;
+use lazuli_store::{Failure, Gone, HEARTBEAT_SECONDS, Store};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -13,6 +13,8 @@ use crate::listen::stopped;
 const GATHER: Duration = Duration::from_millis(100);
 /// Blocks grow old, and rounds fall due, without a sound.
 const REST: Duration = Duration::from_secs(30);
+/// Changes that come together are published together.
+const PUBLISH: Duration = Duration::from_secs(5);
 /// After a fault: a full disk, an engine that is being reopened.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -21,6 +23,48 @@ pub async fn sweep(store: Store, mut stop: watch::Receiver<bool>) {
         () = sweep_forever(&store) => {}
         () = stopped(&mut stop) => {}
     }
+}
+
+/// Ends the handles of gateways that are no more. `alone`: this process has the engine to itself, so at its start that is everybody,
+/// and nobody need ever hear that it is alive. Else it says so, and watches the others.
+pub async fn attend(store: Store, gateway: u128, alone: bool, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = attend_forever(&store, gateway, alone) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn attend_forever(store: &Store, gateway: u128, alone: bool) {
+    let mut is_first = true;
+    loop {
+        let attended = if alone {
+            store.end_handles(Gone::AllBut(gateway)).await
+        } else {
+            attend_once(store, gateway, is_first).await
+        };
+        match attended {
+            Ok(0) => {}
+            Ok(closed) => tracing::info!(closed, "handles of gateways that are no more were closed"),
+            Err(failure) => {
+                tracing::warn!(?failure, "handles of gateways that are no more could not be closed yet");
+                tokio::time::sleep(PATIENCE).await;
+                continue;
+            }
+        }
+        if alone {
+            return;
+        }
+        is_first = false;
+        tokio::time::sleep(Duration::from_secs(HEARTBEAT_SECONDS)).await;
+    }
+}
+
+async fn attend_once(store: &Store, gateway: u128, is_first: bool) -> Result<u64, Failure> {
+    if !store.beat(gateway, is_first).await? {
+        tracing::warn!("this gateway was silent for so long that its handles were closed");
+    }
+    if is_first || store.has_silent_gateway().await? { store.end_handles(Gone::Silent).await } else { Ok(0) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
@@ -35,6 +79,32 @@ async fn sweep_forever(store: &Store) {
             }
             Err(failure) => {
                 tracing::warn!(?failure, "sweeping waits");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Publishes the change feeds.
+pub async fn publish(store: Store, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = publish_forever(&store) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn publish_forever(store: &Store) {
+    loop {
+        match store.feed_step().await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => {
+                // Woken or not: an hour may be over.
+                let _ = timeout(REST, store.feed_wanted()).await;
+                tokio::time::sleep(PUBLISH).await;
+            }
+            Err(failure) => {
+                tracing::warn!(?failure, "the change feed waits");
                 tokio::time::sleep(PATIENCE).await;
             }
         }

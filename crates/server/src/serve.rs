@@ -76,10 +76,14 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
     }
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
-    edge.allow_sources(sources::sources(&[address(&blob)?], &flags.copy_sources));
+    let copied_from = [(address(&blob)?, Service::Blob), (address(&file)?, Service::File)];
+    edge.allow_sources(sources::sources(&copied_from, &flags.copy_sources));
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
+    // What a file system and a process's memory hold is nobody else's.
+    tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
+    let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
     let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
     tokio::spawn(listen::accept(web, Door::Website, shared.clone()));
     tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
@@ -101,6 +105,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         () = signals.wait() => tracing::warn!("stopping at once"),
     }
     let _ = timeout(GRACE, sweeping).await;
+    let _ = timeout(GRACE, publishing).await;
     let closing = tokio::task::spawn_blocking(move || data.close());
     closing.await.map_err(|error| format!("closing failed: {error}"))?;
     tracing::info!("stopped");

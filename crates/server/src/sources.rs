@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use lazuli_http::Service;
 use lazuli_http::sources::{Dial, Sources, Wire};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 
 use crate::fetch::connector;
 
-/// `listening` are all addresses of this server; `allowed` is what `--copy-source` says.
-pub fn sources(listening: &[SocketAddr], allowed: &[String]) -> Sources {
-    let own = listening.iter().flat_map(|at| {
-        let port = at.port();
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
-        names.into_iter().map(move |name| format!("{name}:{port}")).chain([at.to_string()])
+/// `listening` are the addresses at which there is something to copy; `allowed` is what `--copy-source` says.
+pub fn sources(listening: &[(SocketAddr, Service)], allowed: &[String]) -> Sources {
+    let own = listening.iter().flat_map(|(at, service)| {
+        let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", at.port()));
+        names.into_iter().chain([at.to_string()]).map(|name| (name, *service))
     });
     let dial = (!allowed.is_empty()).then(dial);
     Sources::new(own.collect(), allowed.to_vec(), dial)

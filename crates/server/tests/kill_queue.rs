@@ -15,7 +15,8 @@ use lazuli_model::queue::Receipt;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_testkit::chance::{Chance, number, seed};
 use lazuli_testkit::client::{Answer, Client};
-use lazuli_testkit::process::{Directory, Server};
+use lazuli_testkit::killing::Killing;
+use lazuli_testkit::process::Directory;
 
 const PRODUCERS: usize = 3;
 const CONSUMERS: usize = 4;
@@ -179,32 +180,19 @@ fn messages_survive_kill_9_and_have_one_holder() {
     let kills = number("LAZULI_KILLS", 25);
     println!("LAZULI_SEED={seed} LAZULI_KILLS={kills}");
     let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), "kill-queue");
-    let start = || Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("it starts after every kill");
-    let mut chance = Chance::new(seed);
+    let binary = env!("CARGO_BIN_EXE_lazuli");
+    let killing = Killing { binary, directory: &directory.0, service: "Queue", kills, seed };
     let ledger = Ledger::default();
-    for round in 0..kills {
-        let server = start();
-        let address = server.endpoint("Queue");
-        if round == 0 {
-            let answer = Client::new(address).send("PUT", "kill", "", &[], &[]).expect("it answers");
-            assert_eq!(answer.status, 201, "{}", answer.code());
-        }
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let (ledger, stop) = (&ledger, &stop);
-            for id in 0..PRODUCERS {
-                scope.spawn(move || drop(produce(id, round, &mut Client::new(address), ledger, stop)));
-            }
-            for _ in 0..CONSUMERS {
-                let mut own = Chance::new(chance.draw());
-                scope.spawn(move || drop(consume(&mut own, &mut Client::new(address), ledger, stop)));
-            }
-            pause(50 + chance.below(400) as u64);
-            server.kill().expect("it ran until it was killed");
-            stop.store(true, Ordering::Relaxed);
-        });
-    }
-    let server = start();
+    let mut workers: Vec<(usize, Chance)> =
+        (0..PRODUCERS + CONSUMERS).map(|id| (id, Chance::new(seed ^ id as u64))).collect();
+    let set_up = |client: &mut Client| {
+        let answer = client.send("PUT", "kill", "", &[], &[]).expect("it answers");
+        assert_eq!(answer.status, 201, "{}", answer.code());
+    };
+    let server = killing.run(&mut workers, set_up, |(id, chance), round, client, stop| match *id {
+        id @ 0..PRODUCERS => produce(id, round, client, &ledger, stop),
+        _ => consume(chance, client, &ledger, stop),
+    });
     settle(&mut Client::new(server.endpoint("Queue")), &ledger);
     let mut lives = ledger.0.lock().expect("no one panics");
     lives.iter_mut().for_each(|(text, life)| life.check(text));

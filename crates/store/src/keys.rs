@@ -8,6 +8,7 @@ use lazuli_model::queue::Place;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
+use crate::feed::{Noting, Told};
 use crate::{ContainerAt, QueueAt, TableAt};
 
 pub const ROOT: Space = Space(0);
@@ -22,6 +23,7 @@ pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
+pub const FEEDS: Column = Column(b'f');
 
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
@@ -45,6 +47,7 @@ pub const EXPIRIES: Column = Column(b'z');
 pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
+pub const NOTED: Column = Column(b'f');
 
 // Columns of a queue's space. None of their letters is one of a container's, so that a key shows whose it is.
 pub const HEADS: Column = Column(b'h');
@@ -152,7 +155,7 @@ pub fn read_lent(key: &Key) -> Option<(u64, u64, BlobKeys)> {
     let (extent, rest) = row.split_first_chunk()?;
     let (offset, rest) = rest.split_first_chunk()?;
     let (space, name) = rest.split_first_chunk()?;
-    let holder = BlobKeys { space: Space(u128::from_be_bytes(*space)), name: row.slice_ref(name) };
+    let holder = BlobKeys::of(Space(u128::from_be_bytes(*space)), row.slice_ref(name));
     Some((u64::from_be_bytes(*extent), u64::from_be_bytes(*offset), holder))
 }
 
@@ -183,6 +186,7 @@ pub fn owner(key: &Key) -> Bytes {
         TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
         DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),
         EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
+        NOTED => noted_by(key),
         _ => name_of(key),
     }
 }
@@ -273,16 +277,54 @@ pub fn read_tag_name(key: &Key) -> Option<(String, String, String)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-/// The keys of one blob's partition.
+/// How far the change feed of an account has come.
+pub fn feed(account: &AccountName) -> Key {
+    Key::new(ROOT, FEEDS, &[account.as_str().as_bytes()])
+}
+
+/// The partition that a row of [`NOTED`] belongs to.
+pub fn noted_by(key: &Key) -> Bytes {
+    let row = key.row();
+    let end = row.len().saturating_sub(10);
+    row.slice(end.min(8)..end)
+}
+
+/// The time of a row of [`NOTED`].
+pub fn noted_at(key: &Key) -> Option<Timestamp> {
+    key.row().first_chunk().map(|ticks| Timestamp::from_ticks(u64::from_be_bytes(*ticks)))
+}
+
+/// The end of what is noted until `now`.
+pub fn noted_until(space: Space, now: Timestamp) -> Key {
+    Key::new(space, NOTED, &[&now.ticks().saturating_add(1).to_be_bytes()])
+}
+
+/// The keys of one blob's partition, and who is told of what changes in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobKeys {
     pub space: Space,
     pub name: Bytes,
+    pub told: Told,
 }
 
 impl BlobKeys {
     pub fn new(container: u128, name: &str) -> Self {
-        Self { space: Space(container), name: Bytes::copy_from_slice(name.as_bytes()) }
+        Self::of(Space(container), Bytes::copy_from_slice(name.as_bytes()))
+    }
+
+    /// Where nobody is told.
+    pub fn of(space: Space, name: Bytes) -> Self {
+        Self { space, name, told: Told::NOBODY }
+    }
+
+    /// A change that is told, at `time`.
+    pub fn noted(&self, time: Timestamp, what: Noting, which: Which) -> Key {
+        let ticks = match which {
+            Which::Current => 0,
+            Which::Snapshot(time) | Which::Version(time) => time.ticks(),
+        };
+        let (time, ticks) = (time.ticks().to_be_bytes(), ticks.to_be_bytes());
+        Key::new(self.space, NOTED, &[&time, &self.name, NUL, &[what as u8], &ticks])
     }
 
     pub fn partition(&self) -> Partition {

@@ -12,6 +12,7 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod feed;
 mod file;
 mod keys;
 mod lending;
@@ -31,8 +32,9 @@ pub use account::{AccountTrouble, Changes, KnownAccount};
 pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
-    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, HandleItem, HandlePage,
-    ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, ShareAt, ShareItem, SharePage,
+    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
+    HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
+    ShareItem, SharePage,
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
@@ -47,6 +49,7 @@ use lazuli_engine::Engine;
 pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::Rehydration;
+use lazuli_model::feed::Cause;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -101,6 +104,9 @@ pub struct Store {
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
+    feeds: Arc<feed::Feeds>,
+    /// The request that this store acts for, if somebody is told of it.
+    cause: Option<Arc<Cause>>,
 }
 
 impl Store {
@@ -117,12 +123,19 @@ impl Store {
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
+            feeds: Arc::default(),
+            cause: None,
         }
     }
 
     /// How long the way back from the archive takes.
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
         Self { rehydration, ..self }
+    }
+
+    /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
+    pub fn digesting_here(self) -> Self {
+        Self { digests: Arc::new(md5::Digests::here()), ..self }
     }
 
     /// The engine's clock; the only one there is.

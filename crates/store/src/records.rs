@@ -100,7 +100,7 @@ first_version!(
     TableEntity
 );
 
-first_version!(crate::sparse::Window, Epochs);
+first_version!(crate::sparse::Window, Epochs, crate::feed::Feed, crate::feed::Noted);
 
 first_version!(
     Share,
@@ -108,6 +108,7 @@ first_version!(
     Permission,
     file::Born,
     file::Build,
+    file::Gateway,
     file::Buried,
     file::Head,
     file::Held,

@@ -10,7 +10,7 @@ use lazuli_model::file::arbiter::{Access, Caching, Lock, Opening};
 use lazuli_model::file::*;
 use lazuli_model::lease::{Action, Length};
 use lazuli_model::{LeaseId, Refusal};
-use lazuli_store::{Failure, ListHandles, OpenFile, Opened};
+use lazuli_store::{Failure, Gone, ListHandles, OpenFile, Opened, STALE_SECONDS};
 use share::*;
 use world::*;
 
@@ -227,8 +227,12 @@ async fn handles_are_listed_and_closed_by_force_and_end_with_their_gateway() {
     assert_eq!(paths("d/f", ListHandles { recursive: false, ..all.clone() }).await, ["d/f", "d/f"]);
     let one = world.store.list_handles(&at(""), ListHandles { most: 2, ..all.clone() }).await.unwrap();
     assert_eq!(paths("", ListHandles { marker: one.next, ..all.clone() }).await, ["g"]);
-    // The directory moves, and the paths with it.
-    world.rename("d", "e", true).await.unwrap();
+    // Who is below a directory keeps it where it is; a file that is open goes, and its handles with it.
+    assert_eq!(world.rename("d", "e", true).await.err(), refused(Refusal::SharingViolation));
+    world.make_directory("e").await.unwrap();
+    world.rename("d/f", "e/f", false).await.unwrap();
+    world.rename("d", "c", true).await.unwrap();
+    assert_eq!(world.rename("e", "d", true).await.err(), refused(Refusal::SharingViolation));
     assert_eq!(paths("e", all.clone()).await, ["e/f", "e/f"]);
     let none = ListHandles::default();
     let closed = world.store.close_handles(&at(""), CloseHandles::One(first.handle), none.clone()).await.unwrap();
@@ -238,9 +242,106 @@ async fn handles_are_listed_and_closed_by_force_and_end_with_their_gateway() {
     let closed = world.store.close_handles(&at("e"), CloseHandles::All, all.clone()).await.unwrap();
     assert_eq!((closed.closed, closed.next), (1, None));
     assert_eq!(paths("", all.clone()).await, ["g"]);
+    world.rename("e", "d", true).await.unwrap();
     // After a restart nobody holds anything.
     let mut world = world;
     world.restart();
-    assert_eq!(world.store.end_handles(|gateway| gateway == GATEWAY).await.unwrap(), 1);
+    assert_eq!(world.store.end_handles(Gone::AllBut(GATEWAY)).await.unwrap(), 0);
+    assert_eq!(world.store.end_handles(Gone::AllBut(GATEWAY + 1)).await.unwrap(), 1);
     world.store.delete_file(&at("g"), None).await.unwrap();
+}
+
+/// The count is of all that is below, however deep, and follows every way to open, to move and to close.
+#[tokio::test]
+async fn a_directory_waits_for_those_below_it() {
+    let world = World::plain();
+    world.create_share(1).await;
+    for path in ["a", "a/b", "a/b/c", "z"] {
+        world.make_directory(path).await.unwrap();
+    }
+    world.make_file("a/b/c/f", 1).await.unwrap();
+    let file = world.open("a/b/c/f", "R", "RWD", "").await;
+    let directory = world.open("a/b", "R", "RWD", "").await;
+    let moves = async |from: &str, to: &str| world.rename(from, to, true).await.map(drop).err();
+    assert_eq!(moves("a", "x").await, refused(Refusal::SharingViolation));
+    assert_eq!(moves("a/b", "x").await, refused(Refusal::SharingViolation));
+    assert_eq!(moves("a/b/c", "x").await, refused(Refusal::SharingViolation));
+    world.close(&file).await;
+    assert_eq!(moves("a/b/c", "a/b/d").await, None);
+    assert_eq!(moves("a", "x").await, refused(Refusal::SharingViolation), "a/b is open");
+    // What is open itself, and shares that, goes along with its handle.
+    assert_eq!(moves("a/b", "z/b").await, None);
+    assert_eq!(moves("a", "x").await, None);
+    assert_eq!(moves("z", "y").await, refused(Refusal::SharingViolation));
+    world.close(&directory).await;
+    assert_eq!(moves("z", "y").await, None);
+    assert!(!world.rows().contains('K'), "{}", world.rows());
+}
+
+/// A gateway that is silent for a minute is no more, for every other. One that comes back is told.
+#[tokio::test]
+async fn the_handles_of_a_silent_gateway_end() {
+    for world in [World::plain(), World::distributed(7)] {
+        world.create_share(1).await;
+        world.make_file("kept", 1).await.unwrap();
+        world.make_file("gone", 1).await.unwrap();
+        assert!(world.store.beat(GATEWAY, true).await.unwrap());
+        world.open("kept", "RW", "", "").await;
+        let marked = world.open("gone", "RD", "RWD", "").await;
+        world.store.mark_deletion(&share_at(), marked.file, marked.handle, true).await.unwrap();
+
+        world.advance_seconds(STALE_SECONDS - 1);
+        assert!(!world.store.has_silent_gateway().await.unwrap());
+        assert_eq!(world.store.end_handles(Gone::Silent).await.unwrap(), 0);
+        assert!(world.store.beat(GATEWAY, false).await.unwrap());
+        world.advance_seconds(STALE_SECONDS - 1);
+        assert_eq!(world.store.end_handles(Gone::Silent).await.unwrap(), 0);
+        assert_eq!(world.read("kept").await.err(), refused(Refusal::SharingViolation));
+
+        world.advance_seconds(2);
+        assert!(world.store.has_silent_gateway().await.unwrap());
+        assert_eq!(world.store.end_handles(Gone::Silent).await.unwrap(), 2);
+        assert!(!world.store.has_silent_gateway().await.unwrap(), "its row is gone");
+        world.read("kept").await.unwrap();
+        assert_eq!(world.read("gone").await.err(), refused(Refusal::ResourceNotFound), "deleted on close");
+
+        assert!(!world.store.beat(GATEWAY, false).await.unwrap(), "it has to tell its clients");
+        assert!(world.store.beat(GATEWAY, false).await.unwrap());
+        world.open("kept", "R", "RWD", "").await;
+        assert_eq!(world.store.end_handles(Gone::Silent).await.unwrap(), 0);
+    }
+}
+
+/// A page costs a page, wherever it begins, and all pages together are the whole list.
+#[tokio::test]
+async fn ranges_come_in_pages() {
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_file("f", 40 << 20).await.unwrap();
+    for at in 0..30 {
+        world.write("f", at << 20, b"x").await.unwrap();
+    }
+    // Two that are one, across two windows.
+    world.write("f", (35 << 20) - 1, b"xy").await.unwrap();
+    let list = |from, most| ListRanges {
+        snapshot: None,
+        since: None,
+        support_rename: false,
+        from,
+        to: u64::MAX,
+        most,
+        lease: None,
+    };
+    let whole = world.store.list_ranges(&at("f"), list(0, None)).await.unwrap();
+    assert_eq!((whole.ranges.len(), whole.next), (31, None));
+    for most in [1, 7, 30, 31, 32] {
+        let (mut pages, mut from) = (Vec::new(), Some(0));
+        while let Some(start) = from {
+            let page = world.store.list_ranges(&at("f"), list(start, Some(most))).await.unwrap();
+            assert!(page.ranges.len() <= most as usize && !page.ranges.is_empty());
+            pages.extend(page.ranges);
+            from = page.next;
+        }
+        assert_eq!(pages, whole.ranges, "{most}");
+    }
 }

@@ -1,14 +1,14 @@
 //! What a restart finds: extents of the process before, and everything that was acknowledged.
 
+mod disk;
 mod world;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use disk::Directory;
 use lazuli_engine::content::{self, Chunks, Content, Piece, Pin, Stage};
-use lazuli_engine::extents::Extents;
-use lazuli_engine::{BoxFuture, Embedded, Fault};
+use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::blob::{ReadBlob, Search};
 use lazuli_model::container::CreateContainer;
 use lazuli_store::Store;
@@ -92,36 +92,6 @@ async fn what_is_live_in_an_extent_is_what_claims_say() {
     assert_eq!(*inherited.settled.lock().unwrap(), want, "what is dead but unswept still has its claims");
     assert_eq!(world.get("new", None).await.unwrap(), pattern(6, 20_006));
     assert_eq!(world.content.size(), 20_006 + 20_004, "the rest was swept; the orphan is the extent's affair");
-}
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lazuli-store-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// Waits for what the store before still does in the background, which keeps the directory in use.
-    async fn open(&self) -> Store {
-        for _ in 0..100_000 {
-            let engine = Embedded::open(self.0.join("data"), Default::default());
-            let content = Extents::open(&self.0.join("extents"), Default::default());
-            if let (Ok(engine), Ok(content)) = (engine, content) {
-                return Store::new(Arc::new(engine), Arc::new(content));
-            }
-            tokio::task::yield_now().await;
-        }
-        panic!("{:?} cannot be opened", self.0);
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 async fn put(store: &Store, name: &str, bytes: &[u8]) {

@@ -2,17 +2,18 @@
 //! Every answer and every refusal must be the same, on the plain engine, on one with the manners of a cluster, and on the embedded
 //! one; and when all is deleted and swept, nothing may be left. Then many at once: no entry is ever lost or doubled.
 
+mod disk;
 mod share;
 mod world;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use lazuli_engine::Embedded;
-use lazuli_engine::extents::Extents;
+use disk::Directory;
 use lazuli_model::file::*;
 use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{Failure, Store};
+use lazuli_store::Failure;
 use share::*;
 use world::*;
 
@@ -302,19 +303,32 @@ async fn random_programs_on_an_engine_with_the_manners_of_a_cluster() {
     }
 }
 
-/// On files in a directory of its own.
-#[tokio::test]
-async fn a_random_program_on_the_embedded_engine() {
-    let directory = std::env::temp_dir().join(format!("lazuli-share-programs-{}", std::process::id()));
-    let mut world = World::plain();
-    std::fs::create_dir_all(&directory).unwrap();
-    let engine = Embedded::open(directory.join("data"), Default::default()).unwrap();
-    let content = Extents::open(&directory.join("extents"), Default::default()).unwrap();
-    world.store = Store::new(Arc::new(engine), Arc::new(content));
-    let run = program(world, 7, 80).await;
-    assert_eq!(walk(&run.world, None).await, Tree::new());
-    drop(run);
-    let _ = std::fs::remove_dir_all(&directory);
+/// On files in a directory of its own; now and then the process ends, and another goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_random_program_goes_on_after_every_reopening() {
+    for seed in 0..3 {
+        let disk = Directory::new(&format!("share-programs-{seed}"));
+        let mut world = World::plain();
+        world.store = disk.open().await;
+        world.create_share(1).await;
+        let mut run = Run { world, random: Random(seed + 7), tree: Tree::new(), snapshots: BTreeMap::new() };
+        for _ in 0..50 {
+            run.step().await;
+            if run.random.chance(12) {
+                reopen(&mut run.world, &disk).await;
+                run.check().await;
+            }
+        }
+        reopen(&mut run.world, &disk).await;
+        run.check().await;
+        run.clean_up().await;
+        assert_eq!(walk(&run.world, None).await, Tree::new());
+    }
+}
+
+async fn reopen(world: &mut World, disk: &Directory) {
+    world.store = World::plain().store; // lets go of the directory
+    world.store = disk.open().await;
 }
 
 /// Many clients move the same files about. Each file is somewhere, once.
@@ -363,4 +377,65 @@ async fn concurrent_renames_and_deletes_lose_and_double_nothing() {
         assert_eq!((lengths.len(), total + deleted), (total, FILES), "seed {seed}: {:?}", found.keys());
         assert_eq!(world.usage().await, lengths.iter().sum::<usize>() as u64);
     }
+}
+
+/// The process ends in the midst of renames and deletes. Whatever was under way has happened or has not: each file is somewhere, once,
+/// unless somebody had begun to delete it; and what was deleted does not come back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renames_and_deletes_that_are_cut_off_lose_and_double_nothing() {
+    const FILES: usize = 24;
+    const PLACES: [&str; 3] = ["x", "y", "z"];
+    let disk = Directory::new("share-cut-off");
+    let mut world = World::plain();
+    world.store = disk.open().await;
+    world.create_share(1).await;
+    for directory in PLACES {
+        world.make_directory(directory).await.unwrap();
+    }
+    for file in 0..FILES {
+        world.make_file(&format!("x/f{file}"), file as u64 + 1).await.unwrap();
+    }
+    let (begun, gone) = (Arc::new(Mutex::new(BTreeSet::new())), Arc::new(Mutex::new(BTreeSet::new())));
+    let done = Arc::new(AtomicUsize::new(0));
+    for round in 0..6 {
+        let store = world.store.clone();
+        let movers: Vec<_> = (0..6)
+            .map(|mover| {
+                let (store, begun, gone, done) = (store.clone(), begun.clone(), gone.clone(), done.clone());
+                tokio::spawn(async move {
+                    let mut random = Random(round * 100 + mover);
+                    loop {
+                        let file = random.below(FILES);
+                        let (from, to) = (random.one_of(&PLACES), random.one_of(&PLACES));
+                        let from = at(&format!("{from}/f{file}"));
+                        if mover == 0 && random.chance(20) {
+                            begun.lock().unwrap().insert(file);
+                            if store.delete_file(&from, None).await.is_ok() {
+                                gone.lock().unwrap().insert(file);
+                            }
+                        } else {
+                            let _ = store.rename(&at(&format!("{to}/f{file}")), rename(from.path)).await;
+                        }
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        drop(store);
+        while done.load(Ordering::Relaxed) < (round as usize + 1) * 60 {
+            tokio::task::yield_now().await;
+        }
+        movers.iter().for_each(|mover| mover.abort());
+        reopen(&mut world, &disk).await;
+        let found = walk(&world, None).await;
+        let lengths: Vec<usize> = found.values().flatten().map(Vec::len).collect();
+        for file in 0..FILES {
+            let count = lengths.iter().filter(|length| **length == file + 1).count();
+            let may_be_gone = begun.lock().unwrap().contains(&file);
+            let is_gone = gone.lock().unwrap().contains(&file);
+            assert!(count == 1 && !is_gone || count == 0 && may_be_gone, "round {round}, f{file}: {count} of it");
+        }
+        assert_eq!(world.usage().await, lengths.iter().sum::<usize>() as u64);
+    }
+    assert!(!gone.lock().unwrap().is_empty(), "nothing was deleted at all");
 }

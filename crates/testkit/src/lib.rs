@@ -3,7 +3,9 @@
 pub mod blob_history;
 pub mod chance;
 pub mod client;
+pub mod killing;
 pub mod linear;
 pub mod power;
 pub mod process;
 pub mod queue_history;
+pub mod sim;

@@ -42,10 +42,23 @@ pub struct Violation {
 
 /// `Ok` if some order explains the history.
 pub fn check<S: Specification>(spec: &S, history: &[Event<S::Op, S::Answer>]) -> Result<(), Violation> {
+    check_within(spec, history, usize::MAX).map(|_| ())
+}
+
+/// As [`check`], but gives up beyond so many dead ends: `Ok(false)` when nobody knows.
+pub fn check_within<S: Specification>(
+    spec: &S,
+    history: &[Event<S::Op, S::Answer>],
+    limit: usize,
+) -> Result<bool, Violation> {
     assert!(history.len() <= 128, "a history is a bit set of at most 128 operations");
-    let mut search = Search { spec, history, dead: HashSet::new(), best: 0, path: Vec::new(), best_path: Vec::new() };
+    let dead = HashSet::new();
+    let mut search = Search { spec, history, dead, limit, best: 0, path: Vec::new(), best_path: Vec::new() };
     if search.explore(0, &spec.initial()) {
-        return Ok(());
+        return Ok(true);
+    }
+    if search.dead.len() >= limit {
+        return Ok(false);
     }
     Err(Violation { done: search.best_path.len(), of: history.len(), story: search.story() })
 }
@@ -54,6 +67,7 @@ struct Search<'a, S: Specification> {
     spec: &'a S,
     history: &'a [Event<S::Op, S::Answer>],
     dead: HashSet<(u128, S::State)>,
+    limit: usize,
     best: u32,
     path: Vec<usize>,
     best_path: Vec<usize>,
@@ -65,7 +79,7 @@ impl<S: Specification> Search<'_, S> {
         if self.all_answered(done) {
             return true;
         }
-        if !self.dead.insert((done, state.clone())) {
+        if self.dead.len() >= self.limit || !self.dead.insert((done, state.clone())) {
             return false;
         }
         if done.count_ones() >= self.best {

@@ -102,6 +102,9 @@ impl From<Table> for Access {
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
 const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
 
+/// Before, a file could not be read by token.
+const FILE_TAKES_TOKENS: Version = Version::new(2022, 11, 2);
+
 /// Who is asking: verifies signature, clock, protocol and address. No I/O.
 pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     let authorization = head.text("authorization");
@@ -248,6 +251,10 @@ fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Gran
     }
     if head.service == Service::Table {
         return Err(crate::table::unauthenticated(head));
+    }
+    // Observed of a source of 2021: the File service asks nobody for a token that it would not take.
+    if head.service == Service::File && head.version_sent && head.version < FILE_TAKES_TOKENS {
+        return Err(failed("The request has no authorization."));
     }
     // A private container and one that is not there look the same, so that nobody can find out by asking.
     if head.version_sent && head.version >= CHALLENGE_SINCE {

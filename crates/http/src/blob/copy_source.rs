@@ -14,7 +14,7 @@ use lazuli_store::{Failure, Reader};
 use crate::answer::name;
 use crate::auth::Grant;
 use crate::blob::{encryption, get_blob, headers};
-use crate::head::Head;
+use crate::head::{Head, Service};
 use crate::serve::Ask;
 use crate::sources::{self, Fetched};
 use crate::status::{self, Subject};
@@ -52,12 +52,15 @@ pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -
     let uri: Uri = url.parse().map_err(|_| invalid(&url))?;
     let conditions = conditions(&ask.head)?;
     let from = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&url))? {
-        sources::Place::Here => here(ask, family, uri, conditions, rehydrates, tags).await,
+        sources::Place::Here(Some(Service::File)) => {
+            Err(Fault::Request(Refusal::NotImplemented { what: "A file as the source of a blob".into() }))
+        }
+        sources::Place::Here(_) => here(ask, family, uri, conditions, rehydrates, tags).await,
         sources::Place::Elsewhere => {
             let fetched = ask.edge.fetch(&ask.head, &uri).await;
             fetched.map(|fetched| From::Elsewhere(Box::new(fetched))).map_err(Fault::Verify)
         }
-        sources::Place::Forbidden => Err(Fault::Verify(forbidden().into())),
+        sources::Place::Forbidden => Err(Fault::Verify(sources::forbidden().into())),
     };
     match from {
         Ok(from) => Ok(Opened { url: shown(&url), from }),
@@ -76,14 +79,6 @@ enum Fault {
 
 fn invalid(url: &str) -> Refusal {
     Refusal::InvalidHeaderValue { header: "x-ms-copy-source".into(), value: url.to_owned() }
-}
-
-fn forbidden() -> Refusal {
-    Refusal::CannotVerifyCopySource {
-        status: 403,
-        code: "AuthorizationFailure".into(),
-        message: "This server does not fetch copy sources from that host. Its operator can allow it.".into(),
-    }
 }
 
 async fn here(

@@ -1,7 +1,7 @@
 //! The headers that blob operations share: read into values once, written as Azure writes them.
 
 use lazuli_model::account::DefaultTier;
-use lazuli_model::blob::{Blob, ContentHeaders, Kind, Premium, Priority, Rehydrating, Tier, Which};
+use lazuli_model::blob::{Blob, ContentHeaders, Kind, Priority, Rehydrating, Tier, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
@@ -91,22 +91,12 @@ pub fn tags(head: &Head) -> Result<Tags, Refusal> {
 
 pub fn tier(head: &Head) -> Result<Option<Tier>, Refusal> {
     head.opt("x-ms-access-tier", |text| {
-        TIERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tier)| *tier)
+        Tier::NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tier)| *tier)
     })
 }
 
-/// Every tier by its name.
-#[rustfmt::skip]
-const TIERS: [(&str, Tier); 16] = [
-    ("Hot", Tier::Hot), ("Cool", Tier::Cool), ("Cold", Tier::Cold), ("Archive", Tier::Archive), ("Smart", Tier::Smart),
-    ("P4", Tier::Premium(Premium::P4)), ("P6", Tier::Premium(Premium::P6)), ("P10", Tier::Premium(Premium::P10)),
-    ("P15", Tier::Premium(Premium::P15)), ("P20", Tier::Premium(Premium::P20)), ("P30", Tier::Premium(Premium::P30)),
-    ("P40", Tier::Premium(Premium::P40)), ("P50", Tier::Premium(Premium::P50)), ("P60", Tier::Premium(Premium::P60)),
-    ("P70", Tier::Premium(Premium::P70)), ("P80", Tier::Premium(Premium::P80)),
-];
-
 pub fn tier_text(tier: Tier) -> &'static str {
-    TIERS.iter().find(|(_, listed)| *listed == tier).map_or("Hot", |(name, _)| name)
+    tier.name()
 }
 
 /// `x-ms-archive-status`: where a blob on its way out of the archive is going.

@@ -1,7 +1,7 @@
 //! List Ranges: where a file has been written, or what has changed since a snapshot; since 2026-10-06 in pages.
 
 use http::StatusCode;
-use lazuli_model::file::{FileRange, ListRanges};
+use lazuli_model::file::ListRanges;
 use lazuli_model::{Refusal, Timestamp, Version};
 use lazuli_store::Failure;
 
@@ -29,40 +29,30 @@ const HAS_PAGES: Version = Version::new(2026, 10, 6);
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::file(&ask.head)?;
-    let (list, most) = parse(&ask.head)?;
+    let list = parse(&ask.head)?;
     let listed = ask.store.list_ranges(&at, list).await?;
     let node = &listed.entry.node;
-    let mut ranges = listed.ranges;
-    let next = most.and_then(|most| cut(&mut ranges, most));
     let answer = Answer::new(StatusCode::OK)
         .etag(node.etag, node.modified)
         .number(&name::FILE_CONTENT_LENGTH, node.length)
-        .xml(xml::file_ranges(&ranges, most.is_some().then_some(next)));
+        .xml(xml::file_ranges(&listed.ranges, list.most.is_some().then_some(listed.next)));
     Ok(answer)
 }
 
-/// What to list, and how many in a page if there are pages. A marker is where the next page begins.
-fn parse(head: &Head) -> Result<(ListRanges, Option<usize>), Refusal> {
+/// A marker is where the next page begins.
+fn parse(head: &Head) -> Result<ListRanges, Refusal> {
     let range = range::requested(head)?;
     let paged =
         head.version >= HAS_PAGES && (head.query.get("maxresults").is_some() || head.query.get("marker").is_some());
     let marker = if paged { head.query_opt("marker", |text| text.parse::<u64>().ok())? } else { None };
     let from = range.map_or(0, |range| range.from);
-    let list = ListRanges {
+    Ok(ListRanges {
         snapshot: place::snapshot(head)?,
         since: head.query_opt("prevsharesnapshot", Timestamp::parse_iso)?,
         support_rename: head.flag("x-ms-file-support-rename")?,
         from: marker.map_or(from, |marker| marker.max(from)),
         to: range.and_then(|range| range.to).map_or(u64::MAX, |to| to.saturating_add(1)),
+        most: paged.then(|| page::most(head)).transpose()?,
         lease: headers::lease_id(head)?,
-    };
-    let most = paged.then(|| page::most(head)).transpose()?;
-    Ok((list, most.map(|most| most as usize)))
-}
-
-/// Leaves the first `most`, and says where the others begin.
-fn cut(ranges: &mut Vec<FileRange>, most: usize) -> Option<u64> {
-    let next = ranges.get(most).map(|range| range.from);
-    ranges.truncate(most);
-    next
+    })
 }

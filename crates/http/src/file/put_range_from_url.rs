@@ -37,10 +37,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let put = PutRange { from, written: put_range::written(&ask.head)?, lease: headers::lease_id(&ask.head)? };
     let mut opened = source::open(ask, false).await?;
-    if source_to > opened.length {
-        return Err(source::unverified(ask, &Refusal::InvalidRange).into());
+    if let Err(refusal) = opened.narrow(source_from, source_to) {
+        return Err(source::unverified(ask, &refusal).into());
     }
-    opened.seek(source_from, source_to);
     let received = ask.store.receive(&mut opened, Some(to - from), RANGE_MAX, false).await?;
     check(&ask.head, received.crc64)?;
     let crc64 = received.crc64;

@@ -1,7 +1,7 @@
-//! What is copied from: a file or a blob of any account that is served here, named by its URL, and read only by who may read it.
+//! What is copied from: a file or a blob of any account that is served here, named by its URL, and read only by who may read it; or
+//! what another host has, where the operator allows that (`sources`).
 //!
-//! A path-style URL does not say its service. Its SAS does (`sr`, `ss`); without one, the address of this request is the File
-//! service's, and any other the Blob service's.
+//! A path-style URL does not say its service. Its SAS may (`sr`), and otherwise the port at which this server listens.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
@@ -15,12 +15,15 @@ use crate::blob::{encryption, get_blob, headers};
 use crate::file::{get_file, place};
 use crate::head::{Arrival, Head, Query, Service};
 use crate::serve::{Ask, Edge};
+use crate::sources::{self, Fetched, Place};
 use crate::status;
 
 const HEADER: &str = "x-ms-copy-source";
 
 /// Since then a refusal says what the source answered, and the source is asked as the request is.
 const SAYS_MORE: Version = Version::new(2025, 11, 5);
+
+const URL_MAX: usize = 2048;
 
 /// A source that may be read.
 pub struct Opened {
@@ -35,20 +38,32 @@ pub struct Opened {
 enum Content {
     File(Box<FileReader>),
     Blob(Box<Reader>),
+    Elsewhere(Box<Fetched>),
 }
 
 impl Opened {
-    pub fn seek(&mut self, from: u64, to: u64) {
-        match &mut self.content {
-            Content::File(reader) => reader.seek(from, to),
-            Content::Blob(reader) => reader.seek(from, to),
-        }
+    /// Only `from..to` is read of it. Refused when it ends before that.
+    pub fn narrow(&mut self, from: u64, to: u64) -> Result<(), Refusal> {
+        let has_all = match &mut self.content {
+            Content::File(reader) => {
+                reader.seek(from, to);
+                to <= self.length
+            }
+            Content::Blob(reader) => {
+                reader.seek(from, to);
+                to <= self.length
+            }
+            // Another host was asked for the range, and has sent no more than that.
+            Content::Elsewhere(_) => to - from == self.length,
+        };
+        if has_all { Ok(()) } else { Err(Refusal::InvalidRange) }
     }
 
     async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Broken> {
         let piece = match &mut self.content {
             Content::File(reader) => reader.next().await,
             Content::Blob(reader) => reader.next().await,
+            Content::Elsewhere(fetched) => return fetched.next().await,
         };
         piece.map_err(|failure| match failure {
             Failure::Refused(refusal) => Broken::Refused(refusal),
@@ -69,14 +84,37 @@ impl Source for Opened {
 /// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key need not prove it again for a file of the
 /// same account, as Copy File has it.
 pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
-    let head = source_head(&ask.head, implied)?;
-    let owned = implied && ask.grant.owner && head.account == ask.head.account && head.service == Service::File;
-    let (edge, store) = (ask.edge.clone(), ask.store.clone());
-    match read(&edge, &store, &head, owned).await {
+    let text = ask.head.required(HEADER, |text| (text.len() <= URL_MAX).then(|| text.to_owned()))?;
+    let uri: Uri = text.parse().map_err(|_| invalid(&text))?;
+    if uri.path().trim_matches('/').is_empty() {
+        return Err(invalid(&text).into());
+    }
+    let opened = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&text))? {
+        Place::Here(known) => {
+            let head = source_head(&ask.head, uri, known, implied)?;
+            let owned = implied && ask.grant.owner && head.account == ask.head.account && head.service == Service::File;
+            let (edge, store) = (ask.edge.clone(), ask.store.clone());
+            read(&edge, &store, &head, owned).await
+        }
+        Place::Elsewhere => ask.edge.fetch(&ask.head, &uri).await.and_then(elsewhere),
+        Place::Forbidden => Err(sources::forbidden().into()),
+    };
+    match opened {
         Ok(opened) => Ok(opened),
         Err(Failure::Refused(refusal)) => Err(unverified(ask, &refusal).into()),
         Err(broken) => Err(broken),
     }
+}
+
+fn invalid(text: &str) -> Refusal {
+    Refusal::InvalidHeaderValue { header: HEADER.into(), value: text.to_owned() }
+}
+
+/// A file is as long as its source, so that has to be known.
+fn elsewhere(fetched: Fetched) -> Result<Opened, Failure> {
+    let length = fetched.length.ok_or(Refusal::MissingContentLengthHeader)?;
+    let (headers, metadata) = (fetched.blob.headers.clone(), fetched.blob.metadata.clone());
+    Ok(Opened { content: Content::Elsewhere(Box::new(fetched)), length, headers, metadata, file: None })
 }
 
 async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Opened, Failure> {
@@ -121,16 +159,10 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
 }
 
 /// The request that would read the source.
-fn source_head(head: &Head, implied: bool) -> Result<Head, Refusal> {
-    let text = head.required(HEADER, |text| Some(text.to_owned()))?;
-    let refuse = || Refusal::InvalidHeaderValue { header: HEADER.into(), value: text.clone() };
-    let uri: Uri = text.parse().map_err(|_| refuse())?;
-    let authority = uri.authority().ok_or_else(refuse)?.as_str().to_owned();
-    if uri.path().trim_matches('/').is_empty() {
-        return Err(refuse());
-    }
+fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> Result<Head, Refusal> {
+    let refuse = || invalid(head.text(HEADER).unwrap_or_default());
     let arrival = Arrival {
-        service: service(head, &uri, &authority)?,
+        service: service(&uri, known)?,
         secure: uri.scheme_str() == Some("https"),
         peer: head.peer,
         now: head.now,
@@ -155,27 +187,33 @@ fn source_head(head: &Head, implied: bool) -> Result<Head, Refusal> {
     Head::read(parts, arrival)
 }
 
-fn service(head: &Head, uri: &Uri, authority: &str) -> Result<Service, Refusal> {
+/// As its SAS says, else as its address does.
+fn service(uri: &Uri, known: Option<Service>) -> Result<Service, Refusal> {
     let query = Query::parse(uri.query().unwrap_or_default())?;
-    let (resource, services) = (query.get("sr").unwrap_or_default(), query.get("ss").unwrap_or_default());
-    let here = head.text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority));
-    Ok(match resource {
+    Ok(match query.get("sr").unwrap_or_default() {
         "f" | "s" => Service::File,
         "b" | "bs" | "bv" | "c" | "d" => Service::Blob,
-        _ if here => Service::File,
-        _ if services.contains('f') && !services.contains('b') => Service::File,
-        _ => Service::Blob,
+        _ => known.unwrap_or(Service::Blob),
     })
 }
 
-/// CannotVerifyCopySource, with the status that reading the source came to.
+/// CannotVerifyCopySource, with the status that reading the source came to; newer versions name its code too.
 pub fn unverified(ask: &mut Ask, refusal: &Refusal) -> Refusal {
-    let said = status::of(refusal);
-    if ask.head.version >= SAYS_MORE {
-        ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(said.status));
-        ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), HeaderValue::from_static(said.code));
+    let (status, code, message) = match refusal {
+        Refusal::CannotVerifyCopySource { status, code, message } => (*status, code.clone(), message.clone()),
+        refusal => {
+            let said = status::of(refusal);
+            (said.status, said.code.into(), said.message)
+        }
+    };
+    if ask.head.version < SAYS_MORE {
+        return Refusal::CannotVerifyCopySource { status, code: "".into(), message };
     }
-    Refusal::CannotVerifyCopySource { status: said.status, code: said.code.into(), message: said.message }
+    ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
+    if let Ok(code) = HeaderValue::from_str(&code) {
+        ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), code);
+    }
+    Refusal::CannotVerifyCopySource { status, code, message }
 }
 
 /// The source as it is kept and shown: without the signature that opened it.

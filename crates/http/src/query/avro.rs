@@ -1,6 +1,8 @@
 //! The framing of answers: an Avro object container whose records are data, errors, progress and an end. One record a block, as
 //! recorded.
 
+use lazuli_model::avro::{self, bytes, long};
+
 use super::Mistake;
 
 /// As the service sends it, to the byte: clients look types up by name in it.
@@ -17,13 +19,7 @@ impl Framing {
     }
 
     pub fn header(&self) -> Vec<u8> {
-        let mut out = b"Obj\x01".to_vec();
-        long(&mut out, 1);
-        bytes(&mut out, b"avro.schema");
-        bytes(&mut out, SCHEMA.as_bytes());
-        long(&mut out, 0);
-        out.extend_from_slice(&self.sync);
-        out
+        avro::header(SCHEMA, &self.sync)
     }
 
     pub fn data(&self, data: &[u8]) -> Vec<u8> {
@@ -54,27 +50,8 @@ impl Framing {
         let mut record = Vec::new();
         long(&mut record, kind);
         write(&mut record);
-        let mut out = Vec::with_capacity(record.len() + 24);
-        long(&mut out, 1);
-        bytes(&mut out, &record);
-        out.extend_from_slice(&self.sync);
-        out
+        avro::block(1, &record, &self.sync)
     }
-}
-
-/// Zigzag; ours are never negative.
-pub fn long(out: &mut Vec<u8>, number: u64) {
-    let mut rest = number << 1;
-    while rest >= 0x80 {
-        out.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
-}
-
-pub fn bytes(out: &mut Vec<u8>, data: &[u8]) {
-    long(out, data.len() as u64);
-    out.extend_from_slice(data);
 }
 
 #[cfg(test)]

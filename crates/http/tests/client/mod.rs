@@ -32,6 +32,12 @@ pub fn start() -> Server {
     Server { edge: Edge::new(store.clone(), accounts(), Options::default(), ids), store }
 }
 
+impl Server {
+    pub fn allow_sources(&self, sources: lazuli_http::sources::Sources) {
+        self.edge.allow_sources(sources);
+    }
+}
+
 pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,

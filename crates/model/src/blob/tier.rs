@@ -99,6 +99,22 @@ pub(super) fn permit(kind: Kind, tier: Tier, length: u64) -> Result<(), Refusal>
     }
 }
 
+impl Tier {
+    /// Every tier by its name.
+    #[rustfmt::skip]
+    pub const NAMES: [(&'static str, Tier); 16] = [
+        ("Hot", Tier::Hot), ("Cool", Tier::Cool), ("Cold", Tier::Cold), ("Archive", Tier::Archive), ("Smart", Tier::Smart),
+        ("P4", Tier::Premium(Premium::P4)), ("P6", Tier::Premium(Premium::P6)), ("P10", Tier::Premium(Premium::P10)),
+        ("P15", Tier::Premium(Premium::P15)), ("P20", Tier::Premium(Premium::P20)), ("P30", Tier::Premium(Premium::P30)),
+        ("P40", Tier::Premium(Premium::P40)), ("P50", Tier::Premium(Premium::P50)), ("P60", Tier::Premium(Premium::P60)),
+        ("P70", Tier::Premium(Premium::P70)), ("P80", Tier::Premium(Premium::P80)),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, listed)| *listed == self).map_or("Hot", |(name, _)| name)
+    }
+}
+
 impl Premium {
     /// "Premium page blob tiers": each is for blobs up to a size.
     pub fn bytes_max(self) -> u64 {

@@ -221,6 +221,8 @@ pub struct ListRanges {
     pub from: u64,
     /// Exclusive.
     pub to: u64,
+    /// In a page, if there are pages.
+    pub most: Option<u32>,
     pub lease: Option<LeaseId>,
 }
 

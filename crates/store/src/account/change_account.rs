@@ -94,6 +94,7 @@ impl Store {
         };
         let changed = self.transact(keys::account_partition(name), run).await;
         self.forget_account(name);
+        self.feeds.wake();
         changed?
     }
 }

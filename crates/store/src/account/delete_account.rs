@@ -3,6 +3,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::AccountName;
 use lazuli_model::account::Account;
+use lazuli_model::feed::CONTAINER;
 
 use super::AccountTrouble;
 use crate::transact::{Decided, get};
@@ -15,6 +16,7 @@ impl Store {
         if let Some(what) = self.first_content(name).await? {
             return Err(AccountTrouble::NotEmpty(what));
         }
+        self.drop_feed(name).await?;
         let at = name.clone();
         let run = move |txn: &mut Txn<'_>| -> Decided<Result<(), AccountTrouble>> {
             let key = keys::account(&at);
@@ -22,6 +24,7 @@ impl Store {
                 return Ok(Err(AccountTrouble::NotFound));
             }
             txn.delete(key);
+            txn.delete(keys::feed(&at));
             let properties = keys::all_properties(&at);
             for (key, _) in txn.scan(&properties, &properties.after_prefix(), usize::MAX)? {
                 txn.delete(key);
@@ -41,9 +44,12 @@ impl Store {
             ("tables", keys::tables(name, b"")),
             ("file shares", crate::file::keys::shares(name, b"")),
         ];
+        let feed = keys::container(name.as_str(), CONTAINER);
         self.look(|txn| {
             for (what, all) in &kinds {
-                if !txn.scan(all, &all.after_prefix(), 1)?.is_empty() {
+                // The feed is the account's own, and goes with it.
+                let found = txn.scan(all, &all.after_prefix(), 2)?;
+                if found.iter().any(|(key, _)| *key != feed) {
                     return Ok(Some(*what));
                 }
             }

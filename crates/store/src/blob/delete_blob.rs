@@ -3,6 +3,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Fate, Keeping, Which};
+use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
@@ -11,6 +12,7 @@ use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
 use super::replace::delete_base;
 use crate::claims::{Trash, release};
+use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
 use crate::records::{Kept, decode};
 use crate::transact::{Decided, get, now};
@@ -103,7 +105,10 @@ fn delete_copy(
             forget_version(txn, keys, id)?;
         }
     }
-    match keeping.deleted_copy(now(txn)) {
+    let (time, fate) = (now(txn), keeping.deleted_copy(now(txn)));
+    note(txn, keys, which, || Some(Event::deleted(which, blob, fate, time)));
+    foresee(txn, keys, which, Some(blob), None);
+    match fate {
         Fate::Deleted(deleted) => {
             keep_deleted(txn, keys, which, &blob.as_deleted(deleted), deleted);
             Ok(false)

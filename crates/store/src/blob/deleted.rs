@@ -82,7 +82,7 @@ impl Store {
         let Some((until, name, which)) = keys::read_due(&note) else {
             return Ok(());
         };
-        let keys = BlobKeys { space, name };
+        let keys = BlobKeys::of(space, name);
         let hinted = keys.clone();
         let trash = self
             .transact(keys.partition(), move |txn| {

@@ -39,12 +39,18 @@ impl Store {
     }
 
     /// Takes away what the rows of `space`, from `from` on, say has expired by now; gives where to go on. What will expire
-    /// until `horizon` is hinted, so that somebody comes for it in time.
-    pub(crate) async fn expire_in(&self, space: Space, from: &Key, horizon: Timestamp) -> Result<Option<Key>, Failure> {
+    /// until `horizon` is hinted, so that somebody comes for it in time. `next` is where the round goes on after the container.
+    pub(crate) async fn expire_in(
+        &self,
+        space: Space,
+        from: &Key,
+        next: &Key,
+        horizon: Timestamp,
+    ) -> Result<Option<Key>, Failure> {
         let end = keys::expired_until(space, horizon);
         let (now, rows) = self.look(|txn| Ok((now(txn), txn.scan(from, &end, PAGE)?))).await?;
         for (expires, name) in rows.iter().filter_map(|(key, _)| keys::read_expiry(key)) {
-            let keys = BlobKeys { space, name };
+            let keys = self.told_in_round(next, BlobKeys::of(space, name)).await?;
             if expires <= now {
                 self.expire(keys).await?;
             } else {

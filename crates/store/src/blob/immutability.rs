@@ -46,7 +46,7 @@ impl Store {
         loop {
             let names = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
             for (key, _) in &names {
-                self.permit_name_unguarded(BlobKeys { space, name: keys::name_of(key) }).await?;
+                self.permit_name_unguarded(BlobKeys::of(space, keys::name_of(key))).await?;
             }
             match names.last() {
                 Some((last, _)) if names.len() == PAGE => from = last.successor(),

@@ -49,12 +49,17 @@ impl Store {
     /// The keys of the blob at `at`, in the container that exists right now. For what comes right before a transaction:
     /// if the container goes in between, the transaction lands in a dead space, seen by nobody.
     async fn blob_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
-        self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await
+        let keys = self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await?;
+        self.told(&at.container_at(), keys).await
     }
 
     /// What has to be known, and made known, before a write that may put `tags` on a blob.
     pub(crate) async fn keeping(&self, at: &BlobAt, tags: &Tags) -> Result<Keeping, Failure> {
         self.announce_tags(&at.container_at(), tags).await?;
+        // The feed is written over, and what is past its time goes.
+        if at.container.as_str() == lazuli_model::feed::CONTAINER {
+            return Ok(Keeping::NOTHING);
+        }
         Ok(Keeping::from(&*self.account_settings(&at.account).await?))
     }
 

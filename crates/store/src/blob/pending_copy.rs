@@ -99,14 +99,14 @@ impl Store {
     }
 
     /// A page of a container's errands, for a round: those that nobody is at any more are ended. Gives where to go on.
-    pub(crate) async fn visit_errands(&self, from: &Key, time: Timestamp) -> Result<Option<Key>, Failure> {
+    pub(crate) async fn visit_errands(&self, from: &Key, next: &Key, time: Timestamp) -> Result<Option<Key>, Failure> {
         let space = from.space();
         let end = keys::column(space, keys::ERRANDS).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(from, &end, PAGE)?)).await?;
         for (key, bytes) in &rows {
             let errand: Errand = decode(bytes)?;
             if errand.alive.plus_seconds(ALIVE_SECONDS) <= time {
-                let keys = BlobKeys { space, name: keys::name_of(key) };
+                let keys = self.told_in_round(next, BlobKeys::of(space, keys::name_of(key))).await?;
                 self.transact(keys.partition(), move |txn| {
                     let lost = get::<Errand>(txn, &keys.errand())?
                         .filter(|errand| errand.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));

@@ -50,13 +50,14 @@ impl Store {
     }
 
     async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Seen), Failure> {
-        self.look(|txn| {
+        let look = self.look(|txn| {
             let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
             let seen = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
             put.permit(seen.blob.as_ref(), now(txn))?;
             Ok((keys, seen))
-        })
-        .await
+        });
+        let (keys, seen) = look.await?;
+        Ok((self.told(&at.container_at(), keys).await?, seen))
     }
 
     /// `None` when what was seen is so no more.

@@ -8,11 +8,13 @@
 use lazuli_engine::Txn;
 use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Fate, Keeping, Which};
+use lazuli_model::feed::Event;
 
 use super::deleted::{keep_deleted, purge, purge_all};
 use super::stored_at;
 use super::tagged::index;
 use crate::claims::{Trash, is_shared, release, share};
+use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
 use crate::records::{Kept, Mark, encode};
 use crate::transact::{Decided, get, now};
@@ -31,7 +33,9 @@ pub(super) fn replace(
     let time = now(txn);
     old.map_or(Ok(()), |old| keeping.permit_overwrite(old, time))?;
     new.version = keeping.new_version(time);
-    match old.map(|old| (old, keeping.overwritten(old, time))) {
+    let fate = old.map(|old| (old, keeping.overwritten(old, time)));
+    note(txn, keys, Which::Current, || Some(Event::created(fate, new, time)));
+    match fate {
         None => supersede(txn, keys, keeping, new, trash)?,
         Some((old, Fate::Gone)) => release(txn, keys, &old.content, kept, trash)?,
         Some((old, Fate::Version(id))) => drop(keep_version(txn, keys, old, id)?),
@@ -61,23 +65,30 @@ pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old:
         new.content = share(txn, keys, &old.content)?;
         keep_version(txn, keys, old, id)?;
     }
-    write_base(txn, keys, Some(old), Some(new));
+    change(txn, keys, old, new);
     Ok(())
 }
 
 /// The same blob with the same content, changed in its record alone, and no version made of it.
 pub(super) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob) {
+    let time = now(txn);
+    note(txn, keys, Which::Current, || Event::changed(Which::Current, old, new, time));
     write_base(txn, keys, Some(old), Some(new));
 }
 
 /// As [`change`], of a snapshot or a version too.
 pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &Blob, new: &Blob) {
     guard(txn, keys, new);
-    match stored_at(which, old) {
-        Which::Current => change(txn, keys, old, new),
-        Which::Snapshot(time) => txn.put(keys.snapshot(time), encode(new)),
-        Which::Version(id) => txn.put(keys.version(id), encode(new)),
-    }
+    let at = stored_at(which, old);
+    let row = match at {
+        Which::Current => return change(txn, keys, old, new),
+        Which::Snapshot(time) => keys.snapshot(time),
+        Which::Version(id) => keys.version(id),
+    };
+    let time = now(txn);
+    note(txn, keys, at, || Event::changed(at, old, new, time));
+    foresee(txn, keys, at, Some(old), Some(new));
+    txn.put(row, encode(new));
 }
 
 /// The blob goes, to where what was deleted goes. True when it is gone for good.
@@ -88,7 +99,9 @@ pub(super) fn delete_base(
     old: &Blob,
     trash: &mut Trash,
 ) -> Decided<bool> {
-    let fate = keeping.deleted(old, now(txn));
+    let time = now(txn);
+    let fate = keeping.deleted(old, time);
+    note(txn, keys, Which::Current, || Some(Event::deleted(Which::Current, old, fate, time)));
     match fate {
         Fate::Gone => {
             release(txn, keys, &old.content, Kept::Nothing, trash)?;
@@ -114,6 +127,7 @@ pub(super) fn write_base(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>,
         expires(old).into_iter().for_each(|time| txn.delete(keys.expiry(time)));
         expires(new).into_iter().for_each(|time| txn.put(keys.expiry(time), encode(&Mark)));
     }
+    foresee(txn, keys, Which::Current, old, new);
     index(txn, keys, old.map(|old| &old.tags), new.map(|new| &new.tags));
     match new {
         Some(new) => {

@@ -1,11 +1,13 @@
 //! Set Blob Properties of a page blob: what lies beyond a new end is gone, also if the blob grows again.
 
-use lazuli_model::blob::{Blob, SetPageProperties};
+use lazuli_model::blob::{Blob, SetPageProperties, Which};
+use lazuli_model::feed::Event;
 
 use super::base;
 use super::put_page::{CLEARED_AT_ONCE, seen};
 use super::replace::touch;
 use crate::claims::Trash;
+use crate::feed::note;
 use crate::sparse::Editor;
 use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
@@ -22,12 +24,15 @@ impl Store {
                     let new = set.decide(old.as_ref(), now(txn))?;
                     let mut trash = Trash::default();
                     let mut done = true;
-                    if old.is_some_and(|old| old.content.length > new.content.length) {
+                    if old.as_ref().is_some_and(|old| old.content.length > new.content.length) {
                         let mut editor = Editor::new(&keys, seen(&new));
                         done = editor.clear(txn, new.content.length, u64::MAX, CLEARED_AT_ONCE)?.is_none();
                         editor.finish(&mut trash);
                     }
                     if done {
+                        let time = now(txn);
+                        let told = |old| Event::changed(Which::Current, old, &new, time);
+                        note(txn, &keys, Which::Current, || old.as_ref().and_then(told));
                         touch(txn, &keys, &new);
                     }
                     Ok((new, done, trash.write(txn, &keys)))

@@ -1,11 +1,13 @@
 //! Snapshot Blob: the record is copied, the content shared.
 
-use lazuli_model::blob::{Blob, SnapshotBlob};
+use lazuli_model::blob::{Blob, SnapshotBlob, Which};
+use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
 use super::replace::{change, revise};
 use crate::claims::share;
+use crate::feed::note;
 use crate::records::encode;
 use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
@@ -22,6 +24,8 @@ impl Store {
             let mut next = Blob { content, ..current.clone() };
             // Stamps never repeat within a partition, so neither do the times of snapshots.
             txn.put(keys.snapshot(now(txn)), encode(&copy));
+            let time = now(txn);
+            note(txn, &keys, Which::Current, || Some(Event::snapshot(&copy, time)));
             if keeping.versions {
                 let current = next.clone();
                 revise(txn, &keys, &keeping, &current, &mut next)?;

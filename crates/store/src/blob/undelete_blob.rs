@@ -3,14 +3,16 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Which};
+use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags};
 
 use super::base;
 use super::deleted::{all_deleted, deleted, take_out};
 use super::replace::write_base;
+use crate::feed::note;
 use crate::keys::BlobKeys;
 use crate::records::encode;
-use crate::transact::{Decided, get};
+use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
@@ -44,6 +46,8 @@ fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, announced: &Tags) -> Decided<bool> 
     if let Some(blob) = &gone {
         take_out(txn, keys, Which::Current, blob);
         write_base(txn, keys, None, Some(&blob.as_restored()));
+        let time = now(txn);
+        note(txn, keys, Which::Current, || Some(Event::undeleted(&blob.as_restored(), time)));
     }
     for (which, blob) in snapshots.iter().chain(&versions) {
         restore(txn, keys, *which, blob);

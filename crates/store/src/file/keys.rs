@@ -13,9 +13,11 @@ use crate::keys::{BlobKeys, ROOT};
 // Columns of the root.
 pub const SHARES: Column = Column(b'F');
 pub const DELETED_SHARES: Column = Column(b'G');
+pub const GATEWAYS: Column = Column(b'W');
 
 // Columns of a share's space: capitals, so that a key shows whose it is.
 pub const BUILDS: Column = Column(b'J');
+pub const BENEATH: Column = Column(b'K');
 pub const CHILDREN: Column = Column(b'C');
 pub const HEADS: Column = Column(b'H');
 pub const NODES: Column = Column(b'I');
@@ -28,8 +30,8 @@ pub const SNAPSHOTS: Column = Column(b'T');
 pub const SUPERSEDED: Column = Column(b'Z');
 
 /// In which the sweeper empties a dead share; then come the columns that sparse content has anywhere.
-pub const COLUMNS: [Column; 11] =
-    [NAMES, NODES, CHILDREN, HELD, OPENS, PERMISSIONS, SNAPSHOTS, SUPERSEDED, BUILDS, PROPERTIES, HEADS];
+pub const COLUMNS: [Column; 12] =
+    [NAMES, NODES, CHILDREN, HELD, OPENS, BENEATH, PERMISSIONS, SNAPSHOTS, SUPERSEDED, BUILDS, PROPERTIES, HEADS];
 
 const NUL: &[u8] = &[0];
 
@@ -56,6 +58,19 @@ pub fn deleted_shares(account: &AccountName, prefix: &[u8]) -> Key {
     Key::new(ROOT, DELETED_SHARES, &[account.as_str().as_bytes(), NUL, prefix])
 }
 
+/// A name that begins with 1 is no account's.
+pub fn gateway_partition(id: u128) -> Partition {
+    Partition::new(ROOT, [&[1], &id.to_be_bytes()[..]].concat())
+}
+
+pub fn gateway(id: u128) -> Key {
+    Key::new(ROOT, GATEWAYS, &[&id.to_be_bytes()])
+}
+
+pub fn read_gateway(key: &Key) -> Option<u128> {
+    key.row().first_chunk().map(|id| u128::from_be_bytes(*id))
+}
+
 /// The account and the name in the key of a share.
 pub fn read_share(key: &Key) -> Option<(AccountName, ShareName)> {
     let row = key.row();
@@ -76,7 +91,7 @@ pub struct ShareKeys {
 
 impl ShareKeys {
     pub fn new(share: u128) -> Self {
-        Self { content: BlobKeys { space: Space(share), name: Bytes::new() } }
+        Self { content: BlobKeys::of(Space(share), Bytes::new()) }
     }
 
     pub fn space(&self) -> Space {
@@ -120,6 +135,10 @@ impl ShareKeys {
 
     pub fn children(&self, id: FileId) -> Key {
         self.row(CHILDREN, &[&id.0.to_be_bytes()])
+    }
+
+    pub fn beneath(&self, id: FileId) -> Key {
+        self.row(BENEATH, &[&id.0.to_be_bytes()])
     }
 
     pub fn held(&self, id: FileId) -> Key {

@@ -5,11 +5,13 @@
 //! * what snapshots see is told by epochs (`tree`, `content`), so that to take one is to move on to the next;
 //! * what is true of open handles is in rows too (`standing`), so that every gateway sees it and a restart forgets nobody.
 
+mod beneath;
 mod content;
 mod copy_file;
 mod create_directory;
 mod create_file;
 mod delete_entry;
+mod gateways;
 mod get_file;
 mod handles;
 pub(crate) mod keys;
@@ -27,6 +29,7 @@ mod standing;
 pub(crate) mod sweep;
 mod tree;
 
+pub use gateways::{Gone, HEARTBEAT_SECONDS, STALE_SECONDS};
 pub use get_file::FileReader;
 pub use handles::{ClosedHandles, HandleItem, HandlePage, ListHandles};
 pub use list_entries::{EntryItem, EntryPage, ListEntries};

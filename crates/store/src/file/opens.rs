@@ -5,8 +5,6 @@ use lazuli_model::file::arbiter::{self, Break, Caching, Lock, Open, Opening, Sta
 use lazuli_model::file::{Entry, FileId, Kind};
 use lazuli_model::{Refusal, Timestamp};
 
-use super::keys::{self, ShareKeys};
-use super::rows::Born;
 use super::tree::Tree;
 use super::{FileAt, ShareAt, entry};
 use crate::records::decode;
@@ -65,6 +63,7 @@ impl Store {
                         write_back(tree, node.id, &standing);
                         let new = new_open(tree, &open, caching, now);
                         tree.put_open(node.id, &new);
+                        tree.enter(&node)?;
                         let entry = Box::new(entry(node, parent, standing.lease));
                         Ok(Opened::Handle { handle: new.handle, caching, entry })
                     }
@@ -160,37 +159,6 @@ impl Store {
         .await
     }
 
-    /// Closes every handle of an account's shares that a gateway which is no more held. At the start, that is all of them.
-    pub async fn end_handles(&self, is_dead: impl Fn(u128) -> bool + Send + Sync) -> Result<u64, Failure> {
-        let mut closed = 0;
-        let mut from = crate::keys::column(crate::keys::ROOT, keys::SHARES);
-        let end = from.after_prefix();
-        loop {
-            let rows = self.look(|txn| Ok(txn.scan(&from, &end, 64)?)).await?;
-            let Some((last, _)) = rows.last() else { return Ok(closed) };
-            from = last.successor();
-            for (key, bytes) in &rows {
-                let (born, Some((account, share))) = (decode::<Born>(bytes)?, keys::read_share(key)) else { continue };
-                let opens = self.look(|txn| {
-                    let all = ShareKeys::new(born.id).all_opens();
-                    Ok(txn.scan(&all, &all.after_prefix(), usize::MAX)?)
-                });
-                for (key, bytes) in opens.await? {
-                    let open: Open = decode(&bytes)?;
-                    let file = key.row().first_chunk().map(|id| FileId(u64::from_be_bytes(*id)));
-                    if let (Some(file), true) = (file, is_dead(open.gateway)) {
-                        let at = ShareAt { account: account.clone(), share: share.clone() };
-                        match self.close_handle(&at, file, open.handle).await {
-                            Ok(_) => closed += 1,
-                            Err(Failure::Refused(_)) => {}
-                            Err(broken) => return Err(broken),
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     async fn change_standing(
         &self,
         at: &ShareAt,
@@ -246,6 +214,10 @@ fn close(tree: &mut Tree<'_, '_>, file: FileId, handle: u64) -> Decided<bool> {
     let mut standing = tree.standing(file)?;
     let goes = arbiter::close(&mut standing, handle)?;
     tree.txn.delete(tree.keys.open(file, handle));
+    let node = tree.node(file)?;
+    if let Some(node) = &node {
+        tree.leave(node)?;
+    }
     let held = tree.held(file)?;
     if held.delete_pending != standing.delete_pending {
         tree.put_held(file, super::rows::Held { delete_pending: standing.delete_pending, ..held });
@@ -253,7 +225,7 @@ fn close(tree: &mut Tree<'_, '_>, file: FileId, handle: u64) -> Decided<bool> {
     if !goes {
         return Ok(false);
     }
-    let Some(node) = tree.node(file)? else { return Ok(false) };
+    let Some(node) = node else { return Ok(false) };
     // Something came into the directory since it was marked: it stays.
     if node.kind == Kind::Directory && tree.count_children(file)? > 0 {
         tree.put_held(file, super::rows::Held { delete_pending: false, ..held });

@@ -17,11 +17,15 @@ const SECTOR: u64 = 512;
 /// Windows that one look goes over.
 const WINDOWS: usize = 1024;
 
-/// The entry, and its ranges in order.
+/// The least of them for a page: in one window there may be as many ranges as it has sectors.
+const PAGE_WINDOWS: usize = 8;
+
+/// The entry, and its ranges in order; where the next page begins, if there are pages and this is not the last.
 #[derive(Clone, Debug)]
 pub struct RangeList {
     pub entry: Entry,
     pub ranges: Vec<FileRange>,
+    pub next: Option<u64>,
 }
 
 impl Store {
@@ -78,14 +82,25 @@ impl Store {
                 }
                 Step::Looked { entry, found, next } => {
                     found.into_iter().for_each(|range| join(&mut ranges, range));
-                    match next {
-                        Some(next) => from = next,
-                        None => return Ok(RangeList { entry: *entry, ranges }),
+                    // The last one may go on in the next window, so a page is full when there is one more.
+                    let beyond = list.most.and_then(|most| cut(&mut ranges, most as usize));
+                    match (beyond, next) {
+                        (None, Some(next)) => from = next,
+                        (next, None) | (next @ Some(_), Some(_)) => {
+                            return Ok(RangeList { entry: *entry, ranges, next });
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// Leaves the first `most`, and says where the others begin.
+fn cut(ranges: &mut Vec<FileRange>, most: usize) -> Option<u64> {
+    let next = ranges.get(most).map(|range| range.from);
+    ranges.truncate(most);
+    next
 }
 
 /// What is cleared and does not fill a sector counts as written. Beyond the file's end there is nothing to count.
@@ -130,7 +145,8 @@ fn step(
     if list.from > 0 && list.from >= node.length {
         return Err(Refusal::InvalidRange.into());
     }
-    let stretch = Stretch { from, to: list.to.min(node.length), most: WINDOWS };
+    let most = list.most.map_or(WINDOWS, |most| (most as usize).clamp(PAGE_WINDOWS, WINDOWS));
+    let stretch = Stretch { from, to: list.to.min(node.length), most };
     let seen = tree.seen(&node);
     let keys = &tree.keys.content;
     let (found, next) = match before {
@@ -138,7 +154,7 @@ fn step(
             let (written, next) = ranges(tree.txn, keys, seen, stretch)?;
             (written.into_iter().map(|range| listed(range, false)).collect(), next)
         }
-        Some(before) => compare(&mut tree, before, seen, stretch)?,
+        Some(before) => compare(&mut tree, before, seen, node.content_since, stretch)?,
     };
     Ok(Step::Looked { entry: Box::new(entry(node, parent, lease)), found, next })
 }
@@ -182,16 +198,18 @@ fn earlier(
     Ok(node.map(|node| tree.seen(&node)))
 }
 
-/// How what is seen differs from what was seen before.
+/// How what is seen, of a content that began at `since`, differs from what was seen before.
 fn compare(
     tree: &mut Tree<'_, '_>,
     before: Option<Seen>,
     seen: Seen,
+    since: u64,
     stretch: Stretch,
 ) -> Decided<(Vec<FileRange>, Option<u64>)> {
     let keys = &tree.keys.content;
     match before {
-        Some(before) if before.content == seen.content => {
+        // Also of a file that had nothing in it yet: what was written and then cleared is told, as observed.
+        Some(before) if before.content == seen.content || (before.content == 0 && since > before.epoch) => {
             let (found, next) = diff(tree.txn, keys, before.epoch, seen, stretch)?;
             let found = found.into_iter().map(|difference| match difference {
                 Difference::Written(range) => listed(range, false),

@@ -53,7 +53,9 @@ fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination
     let permission = tree.set_permission(rename.smb.permission.as_ref(), destination.parent, directory)?;
     let name = destination.name.as_str().to_owned();
     let spot = Spot { id: node.id, parent: destination.parent, name: name.clone(), permission: node.smb.permission };
+    let from = node.parent;
     let node = rename.decide(&node, &spot, permission, replaced.as_ref(), tree.now())?;
+    tree.carry_handles(node.id, from, node.parent)?;
     tree.remove_name(source.parent, &moved.name)?;
     tree.orphan(source.parent)?;
     if let (Some(other), Some(named)) = (&replaced, &destination.found)
@@ -91,7 +93,10 @@ fn permit_source(
 ) -> Decided<Lease> {
     let standing = tree.admit(id, Act::Rename)?;
     match kind {
-        Kind::Directory => Ok(Lease::Available),
+        Kind::Directory => {
+            tree.nobody_beneath(id)?;
+            Ok(Lease::Available)
+        }
         Kind::File | Kind::Symlink => {
             Ok(lease::permit_write(standing.lease, rename.source_lease, tree.now(), On::File)?)
         }

@@ -103,6 +103,13 @@ pub enum Superseded {
     Content { since: u64, dead: bool },
 }
 
+/// A process that holds handles for its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gateway {
+    /// When it was last heard of.
+    pub seen: Timestamp,
+}
+
 /// A content that no node has yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {

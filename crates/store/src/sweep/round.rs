@@ -83,7 +83,7 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
-            Round::Errands { from, next } => Some(match self.visit_errands(&from, now).await? {
+            Round::Errands { from, next } => Some(match self.visit_errands(&from, &next, now).await? {
                 Some(from) => Round::Errands { from, next },
                 None => Round::Due { space: from.space(), next },
             }),
@@ -122,7 +122,7 @@ impl Store {
         let end = keys::column(space, keys::GARBAGE).after_prefix();
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
         for (key, _) in &rows {
-            self.sweep.hint_partition(BlobKeys { space, name: keys::name_of(key) });
+            self.sweep.hint_partition(BlobKeys::of(space, keys::name_of(key)));
         }
         Ok(match rows.last() {
             Some((last, _)) if rows.len() == PAGE => Round::Garbage { space, from: last.successor(), next },
@@ -135,7 +135,7 @@ impl Store {
         let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
         for (key, bytes) in &rows {
             if is_old(&decode(bytes)?, now) {
-                self.drop_old_blocks(BlobKeys { space, name: keys::name_of(key) }).await?;
+                self.drop_old_blocks(BlobKeys::of(space, keys::name_of(key))).await?;
             }
         }
         Ok(match rows.last() {
@@ -187,7 +187,7 @@ impl Store {
     }
 
     async fn visit_expiries(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
-        let more = self.expire_in(space, &from, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
+        let more = self.expire_in(space, &from, &next, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
         Ok(match more {
             Some(from) => Round::Expiries { space, from, next },
             None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },

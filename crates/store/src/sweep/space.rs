@@ -53,6 +53,7 @@ const COLUMNS: &[Column] = &[
     keys::GUARDS,
     keys::WINDOWS,
     keys::SMALLS,
+    keys::NOTED,
     keys::GARBAGE,
     keys::CLAIMS,
     keys::MESSAGES,
@@ -104,6 +105,9 @@ impl Store {
             Some((last, _)) if rows.len() == PAGE => emptying.from = Some(last.successor()),
             Some(_) | None => emptying.column += 1,
         }
+        if column == keys::NOTED && !rows.is_empty() && self.feed_wants(space, &dead).await? {
+            return Ok(true);
+        }
         self.remove(space, column, rows.into_iter().map(|(key, _)| key)).await?;
         Ok(true)
     }
@@ -116,7 +120,7 @@ impl Store {
         let under_way: Vec<_> = partitions
             .into_iter()
             .map(|(name, rows)| {
-                let keys = BlobKeys { space, name };
+                let keys = BlobKeys::of(space, name);
                 (keys.clone(), self.transact(keys.partition(), move |txn| remove_rows(txn, &keys, column, &rows)))
             })
             .collect();

@@ -128,7 +128,8 @@ impl World {
     }
 
     pub async fn ranges(&self, path: &str, since: Option<Timestamp>) -> Result<Vec<(u64, u64, bool)>, Failure> {
-        let list = ListRanges { snapshot: None, since, support_rename: false, from: 0, to: u64::MAX, lease: None };
+        let list =
+            ListRanges { snapshot: None, since, support_rename: false, from: 0, to: u64::MAX, most: None, lease: None };
         let list = self.store.list_ranges(&at(path), list).await?;
         Ok(list.ranges.into_iter().map(|range| (range.from, range.to, range.cleared)).collect())
     }
@@ -138,17 +139,22 @@ impl World {
     }
 
     pub async fn rename_over(&self, from: &str, to: &str, directory: bool, replace: bool) -> Result<Entry, Failure> {
-        let rename = Rename {
-            source: path(from),
-            directory,
-            replace,
-            ignore_read_only: false,
-            source_lease: None,
-            destination_lease: None,
-            smb: SetSmb::default(),
-            metadata: None,
-            content_type: None,
-        };
+        let rename = Rename { directory, replace, ..rename(path(from)) };
         self.store.rename(&at(to), rename).await
+    }
+}
+
+/// Of a file, over nothing.
+pub fn rename(source: FilePath) -> Rename {
+    Rename {
+        source,
+        directory: false,
+        replace: false,
+        ignore_read_only: false,
+        source_lease: None,
+        destination_lease: None,
+        smb: SetSmb::default(),
+        metadata: None,
+        content_type: None,
     }
 }

@@ -1,0 +1,197 @@
+//! The change feed of an account: changes are noted where they happen, and published in `$blobchangefeed`.
+//!
+//! Held true:
+//! * a change and its note (`f` in the container's space) are one transaction, so none is lost and none invented;
+//! * a note is published once: what is to be appended, and where, is written down before it is done (`publish`);
+//! * where the feed is off, no row is read or written for it.
+
+mod files;
+mod publish;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lazuli_engine::{Key, Space, Txn};
+use lazuli_model::blob::{Blob, Which};
+use lazuli_model::feed::{CONTAINER, Cause, Event, EventType};
+use lazuli_model::{AccountName, ContainerName, Timestamp};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use crate::keys::{self, BlobKeys};
+use crate::records::encode;
+use crate::transact::now;
+use crate::{ContainerAt, Failure, Store};
+
+pub(crate) use publish::Feed;
+
+/// A note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Noted {
+    pub account: AccountName,
+    pub container: ContainerName,
+    pub event: Event,
+}
+
+/// What a note is of. One transaction makes at most one of each for each of a blob's records, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Noting {
+    Deleted = b'1',
+    Written = b'2',
+    Changed = b'3',
+    Snapshot = b'4',
+    /// A blob will be back from the archive, if nothing comes in between.
+    Rehydrated = b'5',
+}
+
+/// Who is told of the changes in a partition: nobody, or a feed. Makes no difference to what a key is.
+#[derive(Clone, Debug)]
+pub(crate) struct Told(Option<Arc<Telling>>);
+
+#[derive(Debug)]
+struct Telling {
+    account: AccountName,
+    container: ContainerName,
+    cause: Cause,
+}
+
+impl Told {
+    pub const NOBODY: Self = Self(None);
+}
+
+impl PartialEq for Told {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Told {}
+
+impl PartialOrd for Told {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Told {
+    fn cmp(&self, _other: &Self) -> Ordering {
+        Ordering::Equal
+    }
+}
+
+/// Notes what `event` says, where somebody is told.
+pub(crate) fn note(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, event: impl FnOnce() -> Option<Event>) {
+    if keys.told.0.is_some()
+        && let Some(event) = event()
+    {
+        let what = match event.kind {
+            EventType::BlobDeleted => Noting::Deleted,
+            EventType::BlobCreated => Noting::Written,
+            EventType::BlobSnapshotCreated => Noting::Snapshot,
+            EventType::BlobPropertiesUpdated | EventType::BlobTierChanged | EventType::BlobAsyncOperationInitiated => {
+                Noting::Changed
+            }
+        };
+        put(txn, keys, what, which, event);
+    }
+}
+
+/// The way back from the archive needs nobody to walk it, so what is to be told of its end is noted at its beginning, and taken back
+/// by whatever comes in between.
+pub(crate) fn foresee(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: Option<&Blob>, new: Option<&Blob>) {
+    let until = |blob: Option<&Blob>| blob.and_then(|blob| blob.rehydrating).map(|back| back.until);
+    if until(old) == until(new) {
+        return;
+    }
+    if let Some(until) = until(old).filter(|until| *until > now(txn)) {
+        txn.delete(keys.noted(until, Noting::Rehydrated, which));
+    }
+    if keys.told.0.is_some()
+        && let Some(event) = new.and_then(|blob| Event::rehydrated(which, blob))
+    {
+        put(txn, keys, Noting::Rehydrated, which, event);
+    }
+}
+
+fn put(txn: &mut Txn<'_>, keys: &BlobKeys, what: Noting, which: Which, event: Event) {
+    if let Some(telling) = &keys.told.0 {
+        let row = keys.noted(event.time, what, which);
+        let (account, container) = (telling.account.clone(), telling.container.clone());
+        txn.put(row, encode(&Noted { account, container, event: event.because(&telling.cause) }));
+    }
+}
+
+/// In memory: where to look for notes first. A look at everything finds the rest.
+#[derive(Default)]
+pub(crate) struct Feeds {
+    wanted: Notify,
+    known: Mutex<BTreeMap<AccountName, Known>>,
+    /// One step at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Spaces with notes, and when a write there was last begun.
+    spaces: BTreeMap<Space, Timestamp>,
+    /// Whether all spaces have been looked at since this process began.
+    whole: bool,
+}
+
+impl Feeds {
+    fn with<T>(&self, account: &AccountName, act: impl FnOnce(&mut Known) -> T) -> T {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get_mut(account) {
+            Some(known) => act(known),
+            None => act(known.entry(account.clone()).or_default()),
+        }
+    }
+
+    pub fn hint(&self, account: &AccountName, space: Space, now: Timestamp) {
+        self.with(account, |known| known.spaces.insert(space, now));
+        self.wanted.notify_one();
+    }
+
+    pub fn wake(&self) {
+        self.wanted.notify_one();
+    }
+}
+
+impl Store {
+    /// The same store, for a request: what it changes is told as caused by it.
+    pub fn because(&self, cause: Cause) -> Self {
+        Self { cause: Some(Arc::new(cause)), ..self.clone() }
+    }
+
+    /// The keys of a blob in the space of a container, with who is told of its changes.
+    pub(crate) async fn told(&self, at: &ContainerAt, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+        if at.container.as_str() == CONTAINER || !self.account_settings(&at.account).await?.change_feed {
+            return Ok(keys);
+        }
+        self.feeds.hint(&at.account, keys.space, self.now());
+        let cause = self.cause.as_deref().cloned().unwrap_or_default();
+        let telling = Telling { account: at.account.clone(), container: at.container.clone(), cause };
+        Ok(BlobKeys { told: Told(Some(Arc::new(telling))), ..keys })
+    }
+
+    /// As [`Store::told`], for a round, which knows the container by the place it goes on from.
+    pub(crate) async fn told_in_round(&self, next: &Key, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+        match container_before(next) {
+            Some(at) => self.told(&at, keys).await,
+            None => Ok(keys),
+        }
+    }
+}
+
+/// The container whose row `next` is the successor of.
+fn container_before(next: &Key) -> Option<ContainerAt> {
+    let row = next.row();
+    let row = match next.column() {
+        keys::DELETED_CONTAINERS => row.get(..row.len().checked_sub(10)?)?,
+        _ => row.get(..row.len().checked_sub(1)?)?,
+    };
+    let (account, container) = std::str::from_utf8(row).ok()?.split_once('\0')?;
+    Some(ContainerAt { account: AccountName::parse(account).ok()?, container: ContainerName::parse(container).ok()? })
+}

@@ -1,0 +1,25 @@
+//! Worlds of `sim`: a bounded number of seeds on every run; `./simulate --seeds N` lives as many as one likes.
+
+use lazuli_testkit::chance::{number, seed};
+use lazuli_testkit::sim::{Report, run};
+
+#[test]
+fn every_history_of_every_world_has_an_order() {
+    let (first, count) = (seed(1), number("LAZULI_WORLDS", 120));
+    let mut total = Report::default();
+    for seed in first..first + count {
+        match run(seed) {
+            Ok(report) => total.add(report),
+            Err(what) => panic!("{what}\nreplay with: ./simulate {seed}"),
+        }
+    }
+    // A world in which nothing happens proves nothing.
+    assert!(total.calls > 100 * count as usize && total.refused > total.calls / 20, "{total:?}");
+}
+
+#[test]
+fn a_seed_is_the_same_world_each_time() {
+    for seed in [1, 2, 3, 4] {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
