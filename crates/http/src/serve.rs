@@ -588,11 +588,14 @@ struct Echo {
 
 impl Echo {
     fn of(method: &Method, headers: &HeaderMap, request_id: u128) -> Self {
+        // What is too long, or no text, is not repeated.
         let client_id = headers.get(&name::CLIENT_REQUEST_ID).filter(|id| id.len() <= 1024 && id.to_str().is_ok());
+        // Nor is a version that nobody could have meant.
+        let version = headers.get(&name::VERSION).filter(|version| version.len() <= 64 && version.to_str().is_ok());
         Self {
             id: guid(request_id),
             head_only: method == Method::HEAD,
-            version: headers.get(&name::VERSION).cloned(),
+            version: version.cloned(),
             client_id: client_id.cloned(),
         }
     }

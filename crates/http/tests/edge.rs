@@ -229,6 +229,21 @@ async fn metadata_comes_back_and_ids_are_echoed() {
 }
 
 /// A client that has sent much for nothing still gets its answer, and keeps its connection.
+/// An answer is text, whatever the request was.
+#[tokio::test]
+async fn a_version_that_is_no_text_is_not_repeated() {
+    for version in [&b"\x80019-02-02"[..], &[b'2'; 100]] {
+        let server = start();
+        let mut client = Client::to(&server);
+        let head = client.head("GET", "/?comp=list", &[], 0);
+        let (first, rest) = head.split_once("\r\n").expect("a head has lines");
+        let asked = [first.as_bytes(), b"\r\nx-ms-version: ", version, b"\r\n", rest.as_bytes()].concat();
+        client.write(&asked).await;
+        let answer = client.answer(false).await;
+        assert_eq!((answer.status, answer.header("x-ms-version")), (400, None));
+    }
+}
+
 #[tokio::test]
 async fn a_refused_body_is_read_away() {
     let mut client = with_blob("hello").await;

@@ -1,202 +1,25 @@
 //! `kill -9` under load, again and again: nothing acknowledged may be missing, nothing refused may be there, nothing half done.
-//!
-//! Each worker owns a few blobs and remembers, for each, which contents it may hold: the last acknowledged one, and the
-//! one whose answer it was waiting for when the server died. `LAZULI_KILLS` sets how often, `LAZULI_SEED` where to begin.
+//! `LAZULI_KILLS` sets how often, `LAZULI_SEED` where to begin.
 
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
-
-use lazuli_testkit::chance::{Chance, number, seed};
-use lazuli_testkit::client::{Answer, Client};
-use lazuli_testkit::process::{Directory, Server};
+use lazuli_testkit::chance::{number, seed};
+use lazuli_testkit::killing::Killing;
+use lazuli_testkit::ledger::{self, Worker};
+use lazuli_testkit::process::Directory;
 
 const WORKERS: usize = 8;
-const BLOBS: usize = 4;
-
-/// What a blob may hold after a crash. `None` is "no such blob".
-#[derive(Clone, Debug)]
-struct Expected {
-    certain: Option<Vec<u8>>,
-    perhaps: Option<Option<Vec<u8>>>,
-}
-
-impl Expected {
-    /// The server is back: whatever it shows must be explained, and is certain from now on.
-    fn settle(&mut self, name: &str, seen: Option<Vec<u8>>) {
-        let explained = seen == self.certain || self.perhaps.as_ref().is_some_and(|perhaps| seen == *perhaps);
-        assert!(explained, "{name} holds {:?}, expected {self:?}", seen.as_deref().map(head));
-        *self = Expected { certain: seen, perhaps: None };
-    }
-}
-
-fn head(bytes: &[u8]) -> (usize, &[u8]) {
-    (bytes.len(), &bytes[..bytes.len().min(24)])
-}
-
-struct Worker {
-    id: usize,
-    chance: Chance,
-    expected: Vec<Expected>,
-    serial: u64,
-}
-
-impl Worker {
-    fn new(id: usize, seed: u64) -> Self {
-        let nothing = Expected { certain: None, perhaps: None };
-        Self { id, chance: Chance::new(seed ^ id as u64), expected: vec![nothing; BLOBS], serial: 0 }
-    }
-
-    fn name(&self, blob: usize) -> String {
-        format!("kill/w{}-{blob}", self.id)
-    }
-
-    /// What it finds must be what it expects. The kill may come before it has looked at everything: what it has not seen stays
-    /// as uncertain as it was.
-    fn verify(&mut self, client: &mut Client) -> io::Result<()> {
-        for blob in 0..BLOBS {
-            let name = self.name(blob);
-            let answer = client.send("GET", &name, "", &[], &[])?;
-            let seen = match answer.status {
-                200 => Some(answer.body),
-                404 => None,
-                other => panic!("{name}: {other} {}", answer.code()),
-            };
-            self.expected[blob].settle(&name, seen);
-        }
-        Ok(())
-    }
-
-    /// Works until the server goes away.
-    fn work(&mut self, client: &mut Client, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            if self.step(client).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn step(&mut self, client: &mut Client) -> io::Result<()> {
-        let blob = self.chance.below(BLOBS);
-        match self.chance.below(10) {
-            0..=4 => self.put(client, blob),
-            5..=6 => self.put_blocks(client, blob),
-            7 => self.delete(client, blob),
-            8 => self.refused_put(client, blob),
-            _ => self.read(client, blob),
-        }
-    }
-
-    /// Content that tells where it came from, of any size from nothing to several pieces.
-    fn content(&mut self) -> Vec<u8> {
-        self.serial += 1;
-        let length = *self.chance.pick(&[0, 10, 1_000, 16 << 10, (16 << 10) + 1, 100_000, 1 << 20]);
-        let stamp = format!("worker {} serial {} ", self.id, self.serial).into_bytes();
-        stamp.iter().copied().cycle().take(length).collect()
-    }
-
-    fn change(
-        &mut self,
-        blob: usize,
-        to: Option<Vec<u8>>,
-        send: impl FnOnce(&str) -> io::Result<Answer>,
-        success: u16,
-    ) -> io::Result<()> {
-        let name = self.name(blob);
-        self.expected[blob].perhaps = Some(to.clone());
-        let answer = send(&name)?;
-        assert_eq!(answer.status, success, "{name}: {} {}", answer.code(), String::from_utf8_lossy(&answer.body));
-        self.expected[blob] = Expected { certain: to, perhaps: None };
-        Ok(())
-    }
-
-    fn put(&mut self, client: &mut Client, blob: usize) -> io::Result<()> {
-        let content = self.content();
-        let headers = [("x-ms-blob-type", "BlockBlob")];
-        self.change(blob, Some(content.clone()), |name| client.send("PUT", name, "", &headers, &content), 201)
-    }
-
-    /// Blocks show nothing until the list commits them all.
-    fn put_blocks(&mut self, client: &mut Client, blob: usize) -> io::Result<()> {
-        let (name, mut whole, mut list) = (self.name(blob), Vec::new(), String::from("<BlockList>"));
-        for id in ["AAAA", "BBBB", "CCCC"] {
-            let content = self.content();
-            let answer = client.send("PUT", &name, &format!("comp=block&blockid={id}"), &[], &content)?;
-            // An empty block is refused: it then has no place in the list.
-            if content.is_empty() {
-                assert_eq!(answer.status, 400, "{name}: {}", answer.code());
-                continue;
-            }
-            assert_eq!(answer.status, 201, "{name}: {}", answer.code());
-            whole.extend(content);
-            list.push_str(&format!("<Uncommitted>{id}</Uncommitted>"));
-        }
-        list.push_str("</BlockList>");
-        self.change(blob, Some(whole), |name| client.send("PUT", name, "comp=blocklist", &[], list.as_bytes()), 201)
-    }
-
-    fn delete(&mut self, client: &mut Client, blob: usize) -> io::Result<()> {
-        let success = if self.expected[blob].certain.is_some() { 202 } else { 404 };
-        self.change(blob, None, |name| client.send("DELETE", name, "", &[], &[]), success)
-    }
-
-    /// A write that must be refused, and so must never be seen: it is not even "perhaps".
-    fn refused_put(&mut self, client: &mut Client, blob: usize) -> io::Result<()> {
-        let headers = [("x-ms-blob-type", "BlockBlob"), ("If-Match", "\"0x1\"")];
-        let answer = client.send("PUT", &self.name(blob), "", &headers, b"this was refused")?;
-        assert_eq!((answer.status, answer.code()), (412, "ConditionNotMet"));
-        Ok(())
-    }
-
-    fn read(&mut self, client: &mut Client, blob: usize) -> io::Result<()> {
-        let name = self.name(blob);
-        let answer = client.send("GET", &name, "", &[], &[])?;
-        let seen = (answer.status == 200).then_some(answer.body);
-        assert_eq!(seen.as_deref().map(head), self.expected[blob].certain.as_deref().map(head), "{name} while running");
-        Ok(())
-    }
-}
 
 #[test]
 fn acknowledged_writes_survive_kill_9() {
-    let seed = seed(1);
-    let kills = number("LAZULI_KILLS", 25);
+    let (seed, kills) = (seed(1), number("LAZULI_KILLS", 25));
     println!("LAZULI_SEED={seed} LAZULI_KILLS={kills}");
     let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), "kill");
-    let mut chance = Chance::new(seed);
-    let mut workers: Vec<Worker> = (0..WORKERS).map(|id| Worker::new(id, chance.draw())).collect();
-    for round in 0..kills {
-        let server =
-            Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("it starts after every kill");
-        let address = server.address;
-        if round == 0 {
-            let answer = Client::new(address).send("PUT", "kill", "restype=container", &[], &[]).expect("it answers");
-            assert_eq!(answer.status, 201, "{}", answer.code());
-        }
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            for worker in &mut workers {
-                let stop = &stop;
-                scope.spawn(move || {
-                    let mut client = Client::new(address);
-                    if worker.verify(&mut client).is_ok() {
-                        worker.work(&mut client, stop);
-                    }
-                });
-            }
-            pause(&mut chance);
-            server.kill().expect("it ran until it was killed");
-            stop.store(true, Ordering::Relaxed);
-        });
-    }
-    let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]).expect("it starts after the last kill");
-    let mut client = Client::new(server.address);
-    workers.iter_mut().for_each(|worker| worker.verify(&mut client).expect("it answers after the last start"));
-}
-
-/// The one sleep: when to strike is chance, and nothing is asserted about time.
-#[expect(clippy::disallowed_methods, reason = "a kill has to come at some moment")]
-fn pause(chance: &mut Chance) {
-    thread::sleep(Duration::from_millis(50 + chance.below(400) as u64));
+    let binary = env!("CARGO_BIN_EXE_lazuli");
+    let mut workers = Worker::several(WORKERS, seed);
+    let killing = Killing { binary, directory: &directory.0, service: "Blob", kills, seed };
+    let server = killing.run(&mut workers, ledger::create, |worker, _, client, stop| {
+        worker.verify(client)?;
+        worker.work(client, stop);
+        Ok(())
+    });
+    ledger::verify(&mut workers, server.address);
 }

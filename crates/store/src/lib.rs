@@ -38,6 +38,7 @@ pub use file::{
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
+pub use records::{KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FoundBlob, FoundPage};

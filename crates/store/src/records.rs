@@ -56,25 +56,43 @@ fn read_postcard<T: DeserializeOwned>(body: &[u8]) -> Option<(T, &[u8])> {
     postcard::take_from_bytes(body).ok()
 }
 
-macro_rules! first_version {
-    ($($type:ty),*) => {$(
-        impl Record for $type {
-            const NAME: &'static str = stringify!($type);
-            const VERSION: u8 = 1;
-            type Before = Nothing;
+/// Makes records of types, and [`KINDS`] of them. Called once, so that no kind is left out.
+macro_rules! records {
+    ($($type:ty),* $(,)?) => {
+        $(
+            impl Record for $type {
+                const NAME: &'static str = stringify!($type);
+                const VERSION: u8 = 1;
+                type Before = Nothing;
 
-            fn from_before(before: Nothing) -> Self {
-                match before {}
-            }
+                fn from_before(before: Nothing) -> Self {
+                    match before {}
+                }
 
-            fn read(body: &[u8]) -> Option<(Self, &[u8])> {
-                read_postcard(body)
+                fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+                    read_postcard(body)
+                }
             }
-        }
-    )*};
+        )*
+
+        /// Every kind of record there is.
+        pub const KINDS: &[Kind] = &[$(Kind { name: stringify!($type), reread: reread::<$type> }),*];
+    };
 }
 
-first_version!(
+/// A kind of record, for whoever checks stored values without knowing what is in them.
+pub struct Kind {
+    pub name: &'static str,
+    /// Decodes a value and encodes it again, with its tail.
+    pub reread: fn(&Bytes) -> Result<Bytes, Fault>,
+}
+
+fn reread<T: Record + Serialize>(bytes: &Bytes) -> Result<Bytes, Fault> {
+    let (record, tail) = decode_with_tail::<T>(bytes)?;
+    Ok(encode_with_tail(&record, &[tail]))
+}
+
+records!(
     Account,
     Blob,
     Container,
@@ -97,12 +115,11 @@ first_version!(
     DeletedContainer,
     TagName,
     Table,
-    TableEntity
-);
-
-first_version!(crate::sparse::Window, Epochs, crate::feed::Feed, crate::feed::Noted);
-
-first_version!(
+    TableEntity,
+    crate::sparse::Window,
+    Epochs,
+    crate::feed::Feed,
+    crate::feed::Noted,
     Share,
     Open,
     Permission,
@@ -115,7 +132,7 @@ first_version!(
     file::NameRow,
     file::NodeRow,
     file::Snapshot,
-    file::Superseded
+    file::Superseded,
 );
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {

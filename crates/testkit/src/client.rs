@@ -16,13 +16,27 @@ pub const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz
 
 /// An account SAS that may do everything until 2099.
 pub fn account_sas() -> String {
+    account_sas_of(ACCOUNT, KEY)
+}
+
+/// The same for another account, by its key.
+pub fn account_sas_of(account: &str, key: &str) -> String {
     let (permissions, services, types, expiry, version) =
         ("rwdlacuptfxi", "bqtf", "sco", "2099-01-01T00:00:00Z", "2022-11-02");
-    let text = format!("{ACCOUNT}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{version}\n\n");
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(KEY).expect("the well-known key is Base64"));
-    let signature = BASE64.encode(hmac::sign(&key, text.as_bytes()));
-    let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    let text = format!("{account}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{version}\n\n");
+    let signature = percent_encoded(&sign(key, &text));
     format!("sv={version}&ss={services}&srt={types}&sp={permissions}&se={}&sig={signature}", expiry.replace(':', "%3A"))
+}
+
+/// `text` signed with a key in Base64, in Base64.
+pub fn sign(key: &str, text: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(key).expect("a key is Base64"));
+    BASE64.encode(hmac::sign(&key, text.as_bytes()))
+}
+
+/// Base64, for a query.
+pub fn percent_encoded(base64: &str) -> String {
+    base64.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
 }
 
 #[derive(Clone, Debug)]

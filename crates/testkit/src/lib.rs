@@ -3,7 +3,10 @@
 pub mod blob_history;
 pub mod chance;
 pub mod client;
+pub mod faults;
+pub mod fuzz;
 pub mod killing;
+pub mod ledger;
 pub mod linear;
 pub mod power;
 pub mod process;

@@ -3,6 +3,8 @@
 /// How deep expressions may be nested.
 const DEPTH_MAX: usize = 64;
 const TEXT_MAX: usize = 256 << 10;
+/// How many sums, products and the like a statement may have: each is a level of the tree, because their order counts.
+const ARITHMETIC_MAX: usize = 256;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
@@ -95,7 +97,7 @@ pub fn parse(text: &str) -> Result<Select, Unreadable> {
     if text.len() > TEXT_MAX {
         return Err(Unreadable("the expression is too long".into()));
     }
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0, arithmetic: 0 };
     let select = parser.select()?;
     parser.take(";");
     match parser.peek() {
@@ -172,6 +174,7 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    arithmetic: usize,
 }
 
 type Parsed<T> = Result<T, Unreadable>;
@@ -332,19 +335,19 @@ impl Parser {
     }
 
     fn disjunction(&mut self) -> Parsed<Expression> {
-        let mut left = self.conjunction()?;
+        let mut parts = vec![self.conjunction()?];
         while self.word("OR") {
-            left = binary("OR", left, self.conjunction()?);
+            parts.push(self.conjunction()?);
         }
-        Ok(left)
+        Ok(balanced("OR", parts))
     }
 
     fn conjunction(&mut self) -> Parsed<Expression> {
-        let mut left = self.negation()?;
+        let mut parts = vec![self.negation()?];
         while self.word("AND") {
-            left = binary("AND", left, self.negation()?);
+            parts.push(self.negation()?);
         }
-        Ok(left)
+        Ok(balanced("AND", parts))
     }
 
     fn negation(&mut self) -> Parsed<Expression> {
@@ -414,6 +417,7 @@ impl Parser {
             let Some(sign) = ["+", "-", "||", "&", "|"].into_iter().find(|sign| self.take(sign)) else {
                 return Ok(left);
             };
+            self.compute()?;
             left = binary(sign, left, self.product()?);
         }
     }
@@ -422,8 +426,17 @@ impl Parser {
         let mut left = self.factor()?;
         loop {
             let Some(sign) = ["*", "/", "%"].into_iter().find(|sign| self.take(sign)) else { return Ok(left) };
+            self.compute()?;
             left = binary(sign, left, self.factor()?);
         }
+    }
+
+    fn compute(&mut self) -> Parsed<()> {
+        self.arithmetic += 1;
+        if self.arithmetic > ARITHMETIC_MAX {
+            return Err(Unreadable(format!("the expression has more than {ARITHMETIC_MAX} arithmetic operators")));
+        }
+        Ok(())
     }
 
     fn factor(&mut self) -> Parsed<Expression> {
@@ -535,6 +548,16 @@ impl Parser {
         path.extend(self.steps()?);
         Ok(Expression::Path(path))
     }
+}
+
+/// Conditions joined by one word, as a tree that is no deeper than it must be: a list of thousands is nothing unusual, and trees are gone
+/// through by recursion. There is at least one.
+fn balanced(sign: &'static str, mut parts: Vec<Expression>) -> Expression {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let right = parts.split_off(parts.len().div_ceil(2));
+    binary(sign, balanced(sign, parts), balanced(sign, right))
 }
 
 fn binary(name: &'static str, left: Expression, right: Expression) -> Expression {
@@ -664,5 +687,17 @@ mod tests {
         assert!(parse(&deep).is_err());
         let nots = format!("SELECT * FROM BlobStorage WHERE {} a", "NOT ".repeat(10_000));
         assert!(parse(&nots).is_ok());
+    }
+
+    /// Trees are gone through by recursion, and dropped by it: a long text must not be a deep tree.
+    #[test]
+    fn long_is_not_deep() {
+        for (word, good) in [("OR", true), ("AND", true), ("+", false), ("*", false), ("||", false)] {
+            let text = format!("SELECT * FROM BlobStorage WHERE 1{} = 1", format!(" {word} 1").repeat(20_000));
+            assert_eq!(parse(&text).is_ok(), good, "{word}");
+        }
+        let three = parse("SELECT * FROM BlobStorage WHERE 1 - 2 - 3").unwrap().filter;
+        let [one, two, three_itself] = [1, 2, 3].map(Expression::Int);
+        assert_eq!(three, Some(binary("-", binary("-", one, two), three_itself)));
     }
 }

@@ -152,6 +152,10 @@ struct Property {
 /// The children of `m:properties`, whatever the prefixes are called. No DTD, no entities but the five.
 fn properties(body: &[u8]) -> Result<Vec<Property>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| Refused::unreadable())?;
+    // The reader does not mind characters that XML has no place for, and they could not be written back.
+    if !text.chars().all(is_char) {
+        return Err(Refused::unreadable().into());
+    }
     read(text.strip_prefix('\u{feff}').unwrap_or(text)).ok_or_else(|| Refused::unreadable().into())
 }
 
@@ -264,6 +268,7 @@ mod tests {
         }
         assert!(read_entity(b"<m:properties><d:a m:type=\"Edm.Int32\">x</d:a></m:properties>").is_err());
         assert!(read_entity(b"<m:properties><d:a>&evil;</d:a></m:properties>").is_err());
+        assert!(read_entity(b"<m:properties><d:a>\x1c</d:a></m:properties>").is_err());
         let table = b"<entry><content><m:properties><d:TableName>abc</d:TableName></m:properties></content></entry>";
         assert_eq!(read_table(table), Ok(Some("abc".into())));
     }

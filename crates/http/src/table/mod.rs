@@ -21,14 +21,14 @@ pub mod update_entity;
 
 mod access;
 mod answers;
-mod ask;
-mod atom;
+pub mod ask;
+pub mod atom;
 mod continuation;
 mod errors;
-mod format;
-mod json;
+pub mod format;
+pub mod json;
 mod links;
-mod multipart;
+pub mod multipart;
 mod numbers;
 mod target;
 

@@ -15,6 +15,6 @@ pub mod share;
 pub use attributes::Attributes;
 pub use names::{EntryName, FilePath, ShareName, fold};
 pub use node::{FILE_MAX, RANGE_MAX, Spot};
-pub use permission::{Format, PermissionKey, Sddl};
+pub use permission::{Format, PERMISSION_MAX, PermissionKey, Sddl};
 pub use record::{Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb};
 pub use requests::*;
