@@ -18,7 +18,7 @@ use super::journal;
 
 /// Zeros of one step. Each is written out with the next sync.
 const STEP: usize = 256 << 10;
-const ZEROS: [u8; STEP] = [0; STEP];
+static ZEROS: [u8; STEP] = [0; STEP];
 
 pub(super) struct Ahead {
     keys: PathBuf,
