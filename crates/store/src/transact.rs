@@ -8,7 +8,7 @@ use lazuli_engine::{EngineExt, Fault, Halt, Key, Partition, Stop, Txn};
 use lazuli_model::{Refusal, Timestamp};
 
 use crate::records::{self, Record};
-use crate::{BlobAt, Failure, Store, keys};
+use crate::{BlobAt, Failure, Store, keys, onward};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
 #[derive(Debug)]
