@@ -9,8 +9,10 @@ check:
 test:
     ./test
 
-# Crashes, power cuts and concurrent histories (LAZULI_SEED and LAZULI_KILLS choose which and how many)
-sim:
+# Simulated worlds (`just sim SEED` lives one again); then crashes, power cuts and histories (LAZULI_SEED, LAZULI_KILLS)
+sim *seeds:
+    ./simulate {{seeds}}
+    ./simulate --disk
     cargo test --release -p lazuli-testkit -p lazuli-store -p lazuli
 
 # Real clients against the release binary

@@ -1,14 +1,14 @@
 //! `lazuli-benches compare` races Lazuli against Azurite, nginx and fio in one run and writes docs/performance.md;
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
 //! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL; `lazuli-benches table` tables against Azurite and PostgreSQL.
-//! `lazuli-benches files` measures a File service that is already running.
+//! `lazuli-benches file` races files against the file system itself.
 //! `benches/run` builds both binaries and starts the comparison.
 
 mod clock;
 mod compare;
 mod contest;
 mod databases;
-mod files;
+mod file;
 mod growth;
 mod load;
 mod peers;
@@ -35,8 +35,8 @@ enum Arguments {
     Growth(growth::Options),
     /// Queues at every depth, against Azurite, Redis and PostgreSQL
     Queue(queue::Options),
-    /// Files: ranges, large directories, renames and snapshots, at a running server
-    Files(files::Options),
+    /// Files: ranges, large directories, renames and snapshots, against the file system below
+    File(file::Options),
     /// Tables: inserts, gets, batches, queries and scans, against Azurite and PostgreSQL
     Table(table::Options),
     /// One kind of request at a running server
@@ -49,7 +49,7 @@ fn main() -> std::io::Result<()> {
         Arguments::Sweep(options) => sweep::run(&options),
         Arguments::Growth(options) => growth::run(&options),
         Arguments::Queue(options) => queue::run(&options),
-        Arguments::Files(options) => files::run(&options),
+        Arguments::File(options) => file::run(&options),
         Arguments::Table(options) => table::run(&options),
         Arguments::Load(options) => work::run(&options),
     }

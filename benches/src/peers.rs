@@ -25,6 +25,10 @@ pub fn lazuli_table(binary: &Path, scratch: &Path) -> io::Result<Launch> {
     lazuli_at("--table-port", binary, scratch, &[])
 }
 
+pub fn lazuli_file(binary: &Path, scratch: &Path) -> io::Result<Launch> {
+    lazuli_at("--file-port", binary, scratch)
+}
+
 /// Durable writes are Lazuli's default and cannot be turned off.
 fn lazuli_at(service: &str, binary: &Path, scratch: &Path, flags: &[&str]) -> io::Result<Launch> {
     const PORTS: [&str; 7] =

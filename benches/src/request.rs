@@ -301,7 +301,7 @@ impl Share<'_> {
     }
 }
 
-/// Asks a queue service whether it is there.
+/// Asks a queue or a file service whether it is there.
 pub fn list_queues() -> Request {
     request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
 }

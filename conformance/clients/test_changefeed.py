@@ -1,14 +1,20 @@
 """The change feed with the real SDK, which lists the segments, follows them to their logs and decodes the Avro in them."""
 
+import datetime
+import glob
 import json
+import os
+import subprocess
 import time
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.storage.blob import BlobServiceClient, ContentSettings, StandardBlobTier
+from azure.storage.blob import (
+    AccountSasPermissions, BlobServiceClient, ContentSettings, ResourceTypes, StandardBlobTier, generate_account_sas,
+)
 from azure.storage.blob.changefeed import ChangeFeedClient
 
-from server import ACCOUNT, KEY
+from server import ACCOUNT, CACHE, KEY
 from test_account import lazuli
 
 
@@ -145,3 +151,40 @@ def test_only_the_service_writes_it(feed):
             container.create_container()
         assert refused.value.status_code == 409
         assert "$blobchangefeed" not in [found.name for found in service.list_containers()]
+
+
+READ = """
+import { createRequire } from "node:module";
+const { BlobChangeFeedClient } = createRequire(process.env.MODULES + "/")("@azure/storage-blob-changefeed");
+const client = BlobChangeFeedClient.fromConnectionString(process.env.CONNECTION_STRING);
+for await (const event of client.listChanges()) console.log(event.eventType, event.data.api);
+"""
+
+
+def test_javascript_reads_an_hour_that_is_over(own, tmp_path):
+    """This SDK heeds `lastConsumable`, so the changes are made by a server that lives three hours ago."""
+    library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    past = own(tmp_path / "data", environment={"LD_PRELOAD": library[0], "FAKETIME": "-3h"})
+    lazuli(past.directory, "set", ACCOUNT, "change-feed=on")
+    now, day = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(days=1)
+    sas = generate_account_sas(
+        ACCOUNT, KEY, ResourceTypes(service=True, container=True, object=True),
+        AccountSasPermissions(read=True, write=True, delete=True, list=True, create=True, tag=True), now + day, now - day,
+    )
+    with BlobServiceClient(past.endpoint, credential=sas, retry_total=0) as service:
+        while not service.get_container_client("$blobchangefeed").get_blob_client("meta/segments.json").exists():
+            time.sleep(0.1)
+        time.sleep(1)
+        expected = work(service.create_container("box"))
+    past.stop()
+    server = own(tmp_path / "data")
+    environment = {
+        **os.environ, "CONNECTION_STRING": server.connection_string, "MODULES": str(CACHE / "js/node_modules"),
+    }
+    command = [CACHE / "bin/node", "--input-type=module", "-e", READ]
+    for _ in range(60):
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        if ran.stdout:
+            break
+        time.sleep(0.5)
+    assert [tuple(line.split()) for line in ran.stdout.splitlines()] == expected, ran.stderr

@@ -9,6 +9,8 @@ import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobBlock, BlobSasPermissions, BlobServiceClient, generate_blob_sas
 
+from server import ACCOUNT
+
 DATA = bytes(range(256)) * 4096  # 1 MiB
 
 
@@ -116,6 +118,35 @@ def test_a_batch_answers_part_by_part(container):
     assert list(container.list_blob_names()) == []
 
 
+def test_an_incremental_copy_follows_the_snapshots_of_a_page_blob(service, container):
+    disk = container.get_blob_client("disk")
+    disk.create_page_blob(8192)
+    backup = container.get_blob_client("backup")
+    copied = []
+    for n in range(3):
+        disk.upload_page(bytes([n + 1]) * 512, offset=n * 1024, length=512)
+        snapshot = disk.create_snapshot()["snapshot"]
+        source = container.get_blob_client("disk", snapshot=snapshot)
+        started = backup.start_copy_from_url(source.url, incremental_copy=True)
+        assert started["copy_status"] == "pending"
+        copy = backup.get_blob_properties().copy
+        assert (copy.status, copy.id, copy.incremental_copy) == ("success", started["copy_id"], True)
+        copied.append((source, copy.destination_snapshot))
+    for source, snapshot in copied:
+        kept = container.get_blob_client("backup", snapshot=snapshot)
+        assert kept.download_blob().readall() == source.download_blob().readall()
+    latest = container.get_blob_client("backup", snapshot=copied[2][1])
+    written, cleared = latest.get_page_ranges(previous_snapshot_diff=copied[0][1])
+    assert [(found["start"], found["end"]) for found in written] == [(1024, 1535), (2048, 2559)] and not cleared
+    with pytest.raises(HttpResponseError) as refused:
+        backup.start_copy_from_url(copied[0][0].url, incremental_copy=True)
+    assert refused.value.status_code == 409
+    with pytest.raises(HttpResponseError) as refused:
+        backup.download_blob()
+    assert refused.value.error_code == "OperationNotAllowedOnIncrementalCopyBlob"
+    backup.delete_blob(delete_snapshots="include")
+
+
 class Slow(http.server.BaseHTTPRequestHandler):
     """Sends the beginning at once, and the rest when it may."""
 
@@ -167,4 +198,36 @@ def test_a_copy_from_elsewhere_goes_on_and_can_be_aborted(own):
         assert properties.copy.status == "success", properties.copy.status_description
         assert blob.download_blob().readall() == DATA
         assert properties.content_settings.content_type == "text/plain"
+    elsewhere.shutdown()
+
+
+def test_a_copy_from_elsewhere_goes_on_after_a_crash(own, tmp_path):
+    class Patient(Slow):
+        go_on = threading.Event()
+
+    elsewhere = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Patient)
+    threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+    port = elsewhere.server_address[1]
+    flags = ("--copy-source", f"127.0.0.1:{port}", "--setting", f"{ACCOUNT}:encryption-scopes=one")
+    server = own(tmp_path, flags=flags)
+    url = f"http://127.0.0.1:{port}/file?sig=secret"
+    with BlobServiceClient.from_connection_string(server.connection_string, retry_total=0) as service:
+        container = service.create_container("copies")
+        for name, headers in (("plain", {}), ("scoped", {"x-ms-encryption-scope": "one"})):
+            started = container.get_blob_client(name).start_copy_from_url(url, headers=headers)
+            assert started["copy_status"] == "pending"
+    server.process.kill()
+    server.process.wait()
+    Patient.go_on.set()
+    server = own(tmp_path, flags=flags)
+    with BlobServiceClient.from_connection_string(server.connection_string, retry_total=0) as service:
+        for name in ("plain", "scoped"):
+            blob = service.get_blob_client("copies", name)
+            for _ in range(600):
+                properties = blob.get_blob_properties()
+                if properties.copy.status != "pending":
+                    break
+                time.sleep(0.05)
+            assert properties.copy.status == "success", properties.copy.status_description
+            assert blob.download_blob().readall() == DATA
     elsewhere.shutdown()

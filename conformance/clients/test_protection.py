@@ -144,6 +144,64 @@ def test_scopes(prepared, box):
     assert closed.get_container_properties().encryption_scope.default_encryption_scope == "one"
 
 
+def test_scopes_encrypt_what_is_stored(own, tmp_path):
+    setting = f"{ACCOUNT}:encryption-scopes=one,two"
+    server = own(tmp_path, flags=("--setting", setting))
+    service = BlobServiceClient.from_connection_string(server.connection_string, retry_total=0)
+    box = service.create_container("box")
+    secret = b"a secret that nobody reads on the disk " * 2048
+    secret = secret[: len(secret) // 512 * 512]
+    whole = box.upload_blob("whole", secret, encryption_scope="one")
+    box.upload_blob("small", secret[:100], encryption_scope="two")
+    blocks = box.get_blob_client("blocks")
+    for name, part in (("a", secret[:60_000]), ("b", secret[60_000:])):
+        blocks.stage_block(name, part, encryption_scope="one")
+    blocks.commit_block_list(["a", "b"], encryption_scope="one")
+    pages = box.get_blob_client("pages")
+    pages.create_page_blob(len(secret), encryption_scope="one")
+    pages.upload_page(secret[:1024], offset=0, length=1024, encryption_scope="one")
+    pages.upload_page(secret[1024:], offset=1024, length=len(secret) - 1024, encryption_scope="one")
+    appended = box.get_blob_client("appended")
+    appended.create_append_blob(encryption_scope="two")
+    appended.append_block(secret[:700], encryption_scope="two")
+    appended.append_block(secret[700:], encryption_scope="two")
+    snapshot = pages.create_snapshot(encryption_scope="one")["snapshot"]
+    pages.clear_page(offset=512, length=512, headers={"x-ms-encryption-scope": "one"})
+    copies = []
+    for source in (whole, blocks, pages, appended):
+        for scope in ("one", "two"):
+            copy = box.get_blob_client(f"{source.blob_name}-{scope}")
+            copy.start_copy_from_url(source.url, headers={"x-ms-encryption-scope": scope})
+            copies.append((source, copy))
+
+    def check(service):
+        box = service.get_container_client("box")
+        for name in ("whole", "blocks", "appended"):
+            blob = box.get_blob_client(name)
+            assert blob.download_blob().readall() == secret, name
+            assert blob.download_blob(offset=650, length=100_00).readall() == secret[650:10_650], name
+        assert box.download_blob("small").readall() == secret[:100]
+        assert box.get_blob_client("pages", snapshot=snapshot).download_blob().readall() == secret
+        holed = secret[:512] + bytes(512) + secret[1024:]
+        assert box.download_blob("pages").readall() == holed
+        for source, copy in copies:
+            want = holed if source.blob_name == "pages" else secret
+            assert box.download_blob(copy.blob_name).readall() == want, copy.blob_name
+
+    check(service)
+    server.process.terminate()
+    server.process.wait()
+    files = [path for path in pathlib.Path(tmp_path).rglob("*") if path.is_file()]
+    assert not [path for path in files if b"a secret that nobody" in path.read_bytes()]
+    # The keys are the account's own, and are there after a restart; a disabled scope gives nothing away.
+    server = own(tmp_path, flags=("--setting", f"{ACCOUNT}:encryption-scopes=one,two:disabled"))
+    service = BlobServiceClient.from_connection_string(server.connection_string, retry_total=0)
+    assert code(service.get_blob_client("box", "small").download_blob) == (403, "EncryptionScopeDisabled")
+    server.process.terminate()
+    server.process.wait()
+    check(BlobServiceClient.from_connection_string(own(tmp_path, flags=("--setting", setting)).connection_string))
+
+
 def test_an_expired_blob_is_gone(prepared, box):
     blob = box.upload_blob("b", b"for a moment")
     # The SDK has this for Data Lake files only.

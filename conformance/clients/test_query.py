@@ -2,6 +2,7 @@
 
 
 import io
+import json
 
 import pytest
 from azure.core.exceptions import HttpResponseError
@@ -100,3 +101,64 @@ def test_bad_sql_is_refused(container):
     with pytest.raises(HttpResponseError) as refused:
         blob.query_blob("SELECT FROM WHERE")
     assert refused.value.status_code == 400
+
+
+def fruit(pyarrow):
+    """Typed, nested and missing things, in two row groups."""
+    return pyarrow.table({
+        "id": pyarrow.array([1, 2, 3, 4], pyarrow.int64()),
+        "name": ["apple", "pear, green", None, "kiwi"],
+        "price": [0.5, 0.75, None, 2.0],
+        "picked": pyarrow.array([1577934245678000, None, 0, 1767225600000000], pyarrow.timestamp("us")),
+        "tags": [["red", "sweet"], [], None, ["green"]],
+        "farm": [{"name": "north", "size": 3}, None, {"name": None, "size": 1}, {"name": "south", "size": 2}],
+    })
+
+
+@pytest.mark.parametrize("compression, version", [("snappy", "1.0"), ("gzip", "2.0"), ("none", "1.0")])
+def test_parquet(container, compression, version):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(fruit(pyarrow), file, compression=compression, data_page_version=version, row_group_size=2)
+    blob = container.upload_blob("fruit.parquet", file.getvalue())
+    for sql, expected in [
+        ("SELECT id, name FROM BlobStorage WHERE price > 0.6", b'2,"pear, green"\n4,kiwi\n'),
+        ("SELECT COUNT(*) FROM BlobStorage", b"4\n"),
+        ("SELECT SUM(id), MAX(price) FROM BlobStorage WHERE name IS NOT NULL", b"7,2\n"),
+        ("SELECT id FROM BlobStorage WHERE farm.size > 1", b"1\n4\n"),
+        ("SELECT tags[0], farm.name FROM BlobStorage", b"red,north\n,\n,\ngreen,south\n"),
+        ("SELECT id FROM BlobStorage WHERE picked > CAST('2020-01-01' AS TIMESTAMP)", b"1\n4\n"),
+        ("SELECT id FROM BlobStorage LIMIT 3", b"1\n2\n3\n"),
+    ]:
+        assert ask(blob, sql, blob_format="ParquetDialect", output_format=PLAIN) == (expected, []), sql
+    rows, errors = ask(blob, "SELECT * FROM BlobStorage", blob_format="ParquetDialect", output_format=DelimitedJsonDialect(delimiter="\n"))
+    rows = [json.loads(row) for row in rows.splitlines()]
+    assert errors == [] and rows[0] == {
+        "id": 1, "name": "apple", "price": 0.5, "picked": "2020-01-02T03:04:05.6780000Z", "tags": ["red", "sweet"],
+        "farm": {"name": "north", "size": 3},
+    }
+    assert rows[2]["tags"] is None and rows[1]["tags"] == [] and rows[2]["farm"] == {"name": None, "size": 1}
+
+
+def test_parquet_of_some_size_streams(container):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    count = 100_000
+    table = pyarrow.table({"n": list(range(count)), "text": [f"row {n % 1000} of it" for n in range(count)]})
+    file = io.BytesIO()
+    parquet.write_table(table, file, row_group_size=30_000)
+    blob = container.upload_blob("rows.parquet", file.getvalue())
+    data, errors = ask(blob, "SELECT COUNT(*), SUM(n) FROM BlobStorage WHERE text = 'row 7 of it'", blob_format="ParquetDialect", output_format=PLAIN)
+    assert (data, errors) == (f"100,{sum(range(7, count, 1000))}\n".encode(), [])
+
+
+def test_parquet_that_cannot_be_read_says_so(container):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(fruit(pyarrow), file, compression="zstd")
+    zstd = container.upload_blob("zstd.parquet", file.getvalue())
+    text = container.upload_blob("text.parquet", b"this is no parquet file")
+    for blob, error in ((zstd, "UnsupportedFeature"), (text, "ParseError")):
+        assert ask(blob, "SELECT * FROM BlobStorage", blob_format="ParquetDialect", output_format=PLAIN) == (b"", [(error, True)])

@@ -15,6 +15,7 @@ mod look;
 mod metrics;
 mod room;
 mod turns;
+mod versions;
 mod writer;
 
 use std::future::ready;

@@ -396,6 +396,31 @@ async fn a_clean_stop_leaves_everything_in_tables() {
 const CHILD: &str = "LAZULI_ENGINE_TEST_CHILD";
 
 /// Not a test of its own: the process that `nothing_acknowledged_is_lost_to_kill_9` starts, and kills.
+/// Found by `simulate --disk`: the store does not check which version of its trees it opens.
+#[tokio::test]
+async fn a_flipped_bit_in_what_names_the_tables_is_refused() {
+    let scratch = Scratch::new("flipped");
+    for value in ["one", "two"] {
+        let engine = open(&scratch);
+        put(&engine, b"row", value).await.expect("written");
+        engine.close();
+    }
+    let trees = fs::read_dir(scratch.as_ref().join("keys/keyspaces")).expect("trees");
+    let currents: Vec<PathBuf> = trees.map(|tree| tree.expect("a tree").path().join("current")).collect();
+    assert!(!currents.is_empty());
+    for current in currents {
+        let whole = fs::read(&current).expect("the number of a version");
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            fs::write(&current, flipped).expect("written");
+            assert!(refusal(&scratch).contains("checksum"), "byte {at} of {}", current.display());
+        }
+        fs::write(&current, whole).expect("written");
+    }
+    assert_eq!(get(&open(&scratch), b"row").await.expect("a look").as_deref(), Some(&b"two"[..]));
+}
+
 #[tokio::test]
 async fn child_that_writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };

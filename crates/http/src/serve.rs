@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
-use lazuli_store::{Failure, Store, onward};
+use lazuli_store::{CustomerKey, Failure, Store, onward};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
@@ -81,6 +81,8 @@ pub struct Ask {
     pub edge: Arc<Edge>,
     /// Headers that go with a refusal, if it comes to one.
     pub beside: HeaderMap,
+    /// The key that what it writes is encrypted by, once that is settled.
+    pub seals: OnceLock<CustomerKey>,
 }
 
 /// What a connection knows of all its requests.
@@ -123,6 +125,15 @@ impl Edge {
 
     pub(crate) fn sources(&self) -> &Sources {
         self.sources.get_or_init(Sources::default)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// A random number.
+    pub(crate) fn id(&self) -> u128 {
+        (self.ids)()
     }
 
     pub fn accounts(&self) -> &Accounts {
@@ -253,7 +264,18 @@ impl Edge {
             false => self.store.clone(),
         };
         let edge = self.clone();
-        let ask = Ask { head, spec, grant, body, store, settings, ids, edge, beside: HeaderMap::new() };
+        let ask = Ask {
+            head,
+            spec,
+            grant,
+            body,
+            store,
+            settings,
+            ids,
+            edge,
+            beside: HeaderMap::new(),
+            seals: OnceLock::new(),
+        };
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move { if spec.writes() { onward(running).await } else { running.await } };
         let done = match limit {

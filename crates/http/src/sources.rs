@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
 use lazuli_model::{Metadata, Refusal, Timestamp};
-use lazuli_store::{Broken, Failure, Source};
+use lazuli_store::{Broken, Failure, Fetch, Source};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -77,6 +77,7 @@ pub struct Fetched {
     pub blob: Blob,
     /// If it said.
     pub length: Option<u64>,
+    pub etag: Option<String>,
     body: Incoming,
     _permit: OwnedSemaphorePermit,
 }
@@ -155,10 +156,39 @@ impl Edge {
         let dial =
             sources.dial.as_ref().ok_or(Refusal::NotImplemented { what: "A copy source on another host".into() })?;
         let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Refusal::ServerBusy)?;
+        let range = outer.opt("x-ms-source-range", ByteRange::parse)?;
+        self.request(dial, uri, ask(outer, uri)?, range, permit).await
+    }
+
+    /// Asks for a source that was asked for before, if the operator still allows it, and if it has not changed.
+    pub(crate) async fn fetch_again(&self, fetch: &Fetch) -> Result<Fetched, Failure> {
+        let sources = self.sources();
+        let uri: Uri = fetch.url.parse().map_err(|_| Refusal::InvalidUri)?;
+        let allowed = uri
+            .authority()
+            .is_some_and(|at| sources.allowed.iter().any(|name| matches(name, at.host(), at.port_u16())));
+        let dial = sources.dial.as_ref().filter(|_| allowed).ok_or(Refusal::AuthorizationFailure)?;
+        let permit = sources.fetches.clone().acquire_owned().await.map_err(|_| Refusal::ServerBusy)?;
+        let authorization = fetch.authorization.as_deref();
+        let headers = [
+            (AUTHORIZATION, authorization),
+            (HeaderName::from_static("x-ms-version"), authorization.and(fetch.version.as_deref())),
+            (IF_MATCH, fetch.etag.as_deref()),
+        ];
+        self.request(dial, &uri, get(&uri, headers)?, None, permit).await
+    }
+
+    async fn request(
+        &self,
+        dial: &Dial,
+        uri: &Uri,
+        request: Request<Empty<Bytes>>,
+        range: Option<ByteRange>,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Fetched, Failure> {
         let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let request = ask(outer, uri)?;
         let asking = async {
             let wire = dial(host, port, secure).await.map_err(|error| error.to_string())?;
             let (mut sender, connection) =
@@ -176,7 +206,7 @@ impl Edge {
         }
         let length =
             response.headers().get(http::header::CONTENT_LENGTH).and_then(|text| text.to_str().ok()?.parse().ok());
-        if !is_as_asked(outer, response.status(), length)? {
+        if !is_as_asked(range, response.status(), length) {
             return Err(cannot_verify(
                 416,
                 "InvalidRange",
@@ -184,44 +214,51 @@ impl Edge {
             )
             .into());
         }
-        let blob = describe(response.headers(), outer.now);
-        Ok(Fetched { blob, length, body: response.into_body(), _permit: permit })
+        let etag = response.headers().get(http::header::ETAG).and_then(|text| text.to_str().ok()).map(str::to_owned);
+        let blob = describe(response.headers(), self.store().now());
+        Ok(Fetched { blob, length, etag, body: response.into_body(), _permit: permit })
     }
 }
 
 fn ask(outer: &Head, uri: &Uri) -> Result<Request<Empty<Bytes>>, Refusal> {
+    let token = outer.text("x-ms-copy-source-authorization");
+    let headers = [
+        (AUTHORIZATION, token),
+        (HeaderName::from_static("x-ms-version"), token.and(outer.text("x-ms-version"))),
+        // Files are read by token only for a reason that is given.
+        (HeaderName::from_static("x-ms-file-request-intent"), token.and(outer.text("x-ms-file-request-intent"))),
+        (RANGE, outer.text("x-ms-source-range")),
+        (IF_MATCH, outer.text("x-ms-source-if-match")),
+        (IF_NONE_MATCH, outer.text("x-ms-source-if-none-match")),
+        (IF_MODIFIED_SINCE, outer.text("x-ms-source-if-modified-since")),
+        (IF_UNMODIFIED_SINCE, outer.text("x-ms-source-if-unmodified-since")),
+    ];
+    get(uri, headers)
+}
+
+fn get<const N: usize>(uri: &Uri, headers: [(HeaderName, Option<&str>); N]) -> Result<Request<Empty<Bytes>>, Refusal> {
     let mut request = Request::new(Empty::new());
     *request.method_mut() = Method::GET;
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse().map_err(|_| Refusal::InvalidUri)?;
-    let mut add = |name: HeaderName, text: Option<&str>| {
+    let host = (HOST, uri.authority().map(|authority| authority.as_str()));
+    for (name, text) in headers.into_iter().chain([host]) {
         if let Some(value) = text.and_then(|text| HeaderValue::from_str(text).ok()) {
             request.headers_mut().insert(name, value);
         }
-    };
-    add(HOST, uri.authority().map(|authority| authority.as_str()));
-    let token = outer.text("x-ms-copy-source-authorization");
-    add(AUTHORIZATION, token);
-    add(HeaderName::from_static("x-ms-version"), token.and(outer.text("x-ms-version")));
-    // Files are read by token only for a reason that is given.
-    add(HeaderName::from_static("x-ms-file-request-intent"), token.and(outer.text("x-ms-file-request-intent")));
-    add(RANGE, outer.text("x-ms-source-range"));
-    add(IF_MATCH, outer.text("x-ms-source-if-match"));
-    add(IF_NONE_MATCH, outer.text("x-ms-source-if-none-match"));
-    add(IF_MODIFIED_SINCE, outer.text("x-ms-source-if-modified-since"));
-    add(IF_UNMODIFIED_SINCE, outer.text("x-ms-source-if-unmodified-since"));
+    }
     Ok(request)
 }
 
 /// A host may pass over a range and send everything; that will do only if everything was asked for.
-fn is_as_asked(outer: &Head, status: StatusCode, length: Option<u64>) -> Result<bool, Refusal> {
-    Ok(match outer.opt("x-ms-source-range", ByteRange::parse)? {
+fn is_as_asked(range: Option<ByteRange>, status: StatusCode, length: Option<u64>) -> bool {
+    match range {
         None => true,
         Some(_) if status == StatusCode::PARTIAL_CONTENT => true,
         Some(ByteRange { from, to }) => {
             from == 0 && to.is_none_or(|to| length.is_some_and(|length| length <= to.saturating_add(1)))
         }
-    })
+    }
 }
 
 fn refused(response: &Response<Incoming>) -> Refusal {

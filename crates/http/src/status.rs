@@ -325,6 +325,26 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         }
         BlobIsSealed => say(409, "BlobIsSealed", "The blob is sealed and its contents cannot be modified."),
         BlobOverwritten => say(409, "BlobOverwritten", "The blob has been recreated since the previous snapshot was taken."),
+        IncrementalCopyBlobMismatch => say(
+            409,
+            "IncrementalCopyBlobMismatch",
+            "The specified source blob is different than the copy source of the existing incremental copy blob.",
+        ),
+        IncrementalCopyOfEarlierSnapshotNotAllowed => say(
+            409,
+            "IncrementalCopyOfEarlierSnapshotNotAllowed",
+            "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.",
+        ),
+        IncrementalCopySourceMustBeSnapshot => say(
+            409,
+            "IncrementalCopySourceMustBeSnapshot",
+            "The source for incremental copy request must be a snapshot.",
+        ),
+        OperationNotAllowedOnIncrementalCopyBlob => say(
+            409,
+            "OperationNotAllowedOnIncrementalCopyBlob",
+            "The specified operation is not allowed on an incremental copy blob.",
+        ),
         InvalidPageRange => say(416, "InvalidPageRange", "The page range specified is invalid."),
         MaxBlobSizeConditionNotMet => {
             say(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")

@@ -86,3 +86,63 @@ async fn the_fault_of_a_source_is_named() {
         assert_eq!(answer.text().contains(element), named.is_some());
     }
 }
+
+/// A page blob follows another by its snapshots, and is not to be used in any other way ("Incremental Copy Blob").
+#[tokio::test]
+async fn an_incremental_copy_follows_snapshots() {
+    let mut client = with_blob(&start()).await;
+    let page = [VERSION, ("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "1024")];
+    assert_eq!(client.send("PUT", "/con/disk", &page, b"").await.status, 201);
+    let write = |range: &'static str| [VERSION, ("x-ms-page-write", "update"), ("x-ms-range", range)];
+    let mut copies = Vec::new();
+    for (range, byte) in [("bytes=0-511", b'a'), ("bytes=512-1023", b'b')] {
+        assert_eq!(client.send("PUT", "/con/disk?comp=page", &write(range), &[byte; 512]).await.status, 201);
+        let snapshot = client.send("PUT", "/con/disk?comp=snapshot", &[VERSION], b"").await;
+        let time = snapshot.header("x-ms-snapshot").unwrap().to_owned();
+        let source = format!("{HERE}/con/disk?snapshot={time}");
+        let copied = client
+            .send("PUT", "/con/backup?comp=incrementalcopy", &[VERSION, ("x-ms-copy-source", &source)], b"")
+            .await;
+        assert_eq!((copied.status, copied.header("x-ms-copy-status")), (202, Some("pending")), "{}", copied.text());
+        let seen = client.send("HEAD", "/con/backup", &[VERSION], b"").await;
+        assert_eq!(seen.header("x-ms-copy-status"), Some("success"));
+        assert_eq!(seen.header("x-ms-copy-id"), copied.header("x-ms-copy-id"));
+        assert_eq!(seen.header("x-ms-incremental-copy"), Some("true"));
+        copies.push((seen.header("x-ms-copy-destination-snapshot").unwrap().to_owned(), source));
+    }
+    let (latest, again) = copies.pop().unwrap();
+    let (first, _) = copies.pop().unwrap();
+    for (snapshot, end) in [(&first, 0), (&latest, b'b')] {
+        let read = client.send("GET", &format!("/con/backup?snapshot={snapshot}"), &[VERSION], b"").await;
+        assert_eq!((read.status, read.body[0], read.body[1023]), (200, b'a', end), "{snapshot}");
+    }
+    let diff = format!("/con/backup?comp=pagelist&prevsnapshot={first}&snapshot={latest}");
+    let diff = client.send("GET", &diff, &[VERSION], b"").await;
+    assert!(diff.text().contains("<PageRange><Start>512</Start><End>1023</End></PageRange>"), "{}", diff.text());
+    let listed = client.send("GET", "/con?restype=container&comp=list&include=copy", &[VERSION], b"").await;
+    let shown = format!("<IncrementalCopy>true</IncrementalCopy><CopyDestinationSnapshot>{latest}");
+    assert!(listed.text().contains(&shown), "{}", listed.text());
+
+    let base = format!("{HERE}/con/disk");
+    let none = "OperationNotAllowedOnIncrementalCopyBlob";
+    let (again, base) = (("x-ms-copy-source", again.as_str()), ("x-ms-copy-source", base.as_str()));
+    type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+    let table: &[Row<'_>] = &[
+        ("PUT", "/con/backup?comp=incrementalcopy", &[again], 409, "IncrementalCopyOfEarlierSnapshotNotAllowed"),
+        ("PUT", "/con/new?comp=incrementalcopy", &[base], 409, "IncrementalCopySourceMustBeSnapshot"),
+        ("PUT", "/con/disk?comp=incrementalcopy", &[again], 409, "IncrementalCopyBlobMismatch"),
+        ("PUT", "/con/new?comp=incrementalcopy", &[], 400, "MissingRequiredHeader"),
+        ("GET", "/con/backup", &[], 409, none),
+        ("GET", "/con/backup?comp=pagelist", &[], 409, none),
+        ("PUT", "/con/backup?comp=snapshot", &[], 409, none),
+        ("PUT", "/con/backup?comp=metadata", &[], 409, none),
+        ("PUT", "/con/backup", &[KIND], 409, none),
+        ("DELETE", "/con/backup", &[("x-ms-delete-snapshots", "include")], 202, ""),
+    ];
+    for (method, target, headers, status, code) in table {
+        let headers: Vec<_> = headers.iter().copied().chain([VERSION]).collect();
+        let answer = client.send(method, target, &headers, b"").await;
+        let said = answer.header("x-ms-error-code").unwrap_or_default();
+        assert_eq!((answer.status, said), (*status, *code), "{method} {target}");
+    }
+}

@@ -268,3 +268,28 @@ async fn half_a_body_is_no_blob() {
     assert_eq!(put.status, 201);
     assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.body, b"whole");
 }
+
+/// What was deleted softly is found where it is asked for.
+#[tokio::test]
+async fn a_search_by_tags_may_include_what_was_deleted() {
+    let mut client = with_blob("hello").await;
+    let keep = "<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days>\
+                </DeleteRetentionPolicy></StorageServiceProperties>";
+    let set = client.send("PUT", "/?restype=service&comp=properties", &[VERSION], keep.as_bytes()).await;
+    assert_eq!(set.status, 202, "{}", set.text());
+    let headers = [VERSION, ("x-ms-blob-type", "BlockBlob"), ("x-ms-tags", "k=v")];
+    assert_eq!(client.send("PUT", "/con/gone", &headers, b"").await.status, 201);
+    assert_eq!(client.send("DELETE", "/con/gone", &[VERSION], b"").await.status, 202);
+    let gone = "<Blob><Name>gone</Name><ContainerName>con</ContainerName><Deleted>true</Deleted>";
+    for (target, status, found) in [
+        ("/con?restype=container&comp=blobs&where=k='v'", 200, false),
+        ("/con?restype=container&comp=blobs&where=k='v'&include=deleted", 200, true),
+        ("/?comp=blobs&where=k='v'&include=deleted,versions", 200, true),
+        ("/?comp=blobs&where=k='v'&include=versions", 200, false),
+        ("/?comp=blobs&where=k='v'&include=none", 200, false),
+        ("/?comp=blobs&where=k='v'&include=snapshots", 400, false),
+    ] {
+        let answer = client.send("GET", target, &[VERSION], b"").await;
+        assert_eq!((answer.status, answer.text().contains(gone)), (status, found), "{target} {}", answer.text());
+    }
+}

@@ -17,6 +17,8 @@ pub struct Account {
     pub keys: Option<Keys>,
     /// What user delegation keys are derived from; made with the first of them, and taken away to revoke them all.
     pub delegation: Option<Secret>,
+    /// What the keys of encryption scopes are derived from; made when a scope is first used, and kept as long as the account.
+    pub scopes: Option<Secret>,
     pub settings: AccountSettings,
 }
 

@@ -78,6 +78,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
     let copied_from = [(address(&blob)?, Service::Blob), (address(&file)?, Service::File)];
     edge.allow_sources(sources::sources(&copied_from, &flags.copy_sources));
+    edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
     tokio::spawn(console.serve(console_at, stopping.clone()));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));

@@ -1,8 +1,9 @@
-//! Content that is encrypted by a customer's key: AES-256 in counter mode, from a nonce of its own for each body, so that any
+//! Content that is encrypted by a customer's key, or by that of an encryption scope: AES-256 in counter mode, from a nonce of its own for each body, so that any
 //! range can be read without the rest. docs/decisions has why.
 //!
-//! Held true: a key is in memory while its request lasts, is never printed, and is never stored; what is stored is the nonce,
-//! and in the blob's record the key's SHA-256. Whoever calls has compared that with the key.
+//! Held true: a customer's key is in memory while its request lasts, is never printed, and is never stored; what is stored is the nonce,
+//! and in the blob's record the key's SHA-256. Whoever calls has compared that with the key. The key of a scope is derived from a
+//! secret of its account, and is not printed either.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use ctr::Ctr128BE;
 use ctr::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use serde::{Deserialize, Serialize};
 
-/// A key that came with a request, and its SHA-256.
+/// A key that came with a request, and its SHA-256; or that of a scope, of which nobody asks for a hash.
 #[derive(Clone)]
 pub struct CustomerKey {
     key: [u8; 32],
@@ -28,6 +29,20 @@ pub struct Nonce([u8; 16]);
 pub struct Lock {
     key: CustomerKey,
     nonce: Nonce,
+}
+
+impl Lock {
+    pub(crate) fn is_by(&self, key: &CustomerKey) -> bool {
+        self.key.key == key.key
+    }
+
+    /// The lock for one of several bodies of one request: each begins so far from the others that their counters never meet.
+    pub(crate) fn part(&mut self) -> Lock {
+        let part = Lock { key: self.key.clone(), nonce: self.nonce };
+        let next = u128::from_be_bytes(self.nonce.0).wrapping_add(1 << 64);
+        self.nonce = Nonce(next.to_be_bytes());
+        part
+    }
 }
 
 impl CustomerKey {

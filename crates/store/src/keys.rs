@@ -23,6 +23,7 @@ pub const TABLES: Column = Column(b't');
 pub const DEAD_SPACES: Column = Column(b'x');
 pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
+pub const UNFINISHED: Column = Column(b'g');
 pub const FEEDS: Column = Column(b'f');
 
 // Columns of a container's space.
@@ -37,6 +38,8 @@ pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
 pub const ERRANDS: Column = Column(b'g');
 pub const TAGGED: Column = Column(b'i');
+/// Of versions, and of what was deleted softly.
+pub const PAST_TAGGED: Column = Column(b'p');
 pub const DUE: Column = Column(b'o');
 // What was deleted softly has the letters of what it was, as capitals.
 pub const DELETED_BASES: Column = Column(b'B');
@@ -184,6 +187,7 @@ pub fn owner(key: &Key) -> Bytes {
         column if crate::file::keys::COLUMNS.contains(&column) => Bytes::new(),
         CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
         TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
+        PAST_TAGGED => read_past_tagged(key).map_or_else(Bytes::new, |past| past.0),
         DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),
         EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
         NOTED => noted_by(key),
@@ -224,6 +228,33 @@ pub fn read_tagged(key: &Key) -> Option<(Bytes, Bytes, Bytes)> {
     let first = row.iter().position(|byte| *byte == 0)?;
     let second = first + 1 + row[first + 1..].iter().position(|byte| *byte == 0)?;
     Some((row.slice(..first), row.slice(first + 1..second), row.slice(second + 1..)))
+}
+
+/// The rows of a tag name and, if given, of one value, of what is not the blob itself.
+pub fn past_tagged(space: Space, tag: &str, value: Option<&str>) -> Key {
+    Key::new(space, PAST_TAGGED, &[&tagged(space, tag, value).row()])
+}
+
+/// The blob, and which of its past.
+pub fn read_past_tagged(key: &Key) -> Option<(Bytes, Past)> {
+    let (_, _, rest) = read_tagged(key)?;
+    let end = rest.len().checked_sub(10).filter(|end| rest[*end] == 0)?;
+    let time = Timestamp::from_ticks(u64::from_be_bytes(rest[end + 2..].try_into().ok()?));
+    let past = match rest[end + 1] {
+        b'n' => Past { which: Which::Version(time), is_deleted: false },
+        b'B' => Past { which: Which::Current, is_deleted: true },
+        b'N' => Past { which: Which::Version(time), is_deleted: true },
+        _ => return None,
+    };
+    Some((rest.slice(..end), past))
+}
+
+/// What is not a blob any more, or not yet again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Past {
+    pub which: Which,
+    /// Softly.
+    pub is_deleted: bool,
 }
 
 /// When something that was deleted softly goes, the name it is of, and which it is.
@@ -275,6 +306,19 @@ pub fn read_tag_name(key: &Key) -> Option<(String, String, String)> {
     let row = key.row();
     let mut parts = std::str::from_utf8(&row).ok()?.split('\0').map(str::to_owned);
     Some((parts.next()?, parts.next()?, parts.next()?))
+}
+
+/// A copy to a blob is pending, or was.
+pub fn unfinished(keys: &BlobKeys, copy: u128) -> Key {
+    Key::new(ROOT, UNFINISHED, &[&keys.space.0.to_be_bytes(), &copy.to_be_bytes(), &keys.name])
+}
+
+/// The blob, and the copy.
+pub fn read_unfinished(key: &Key) -> Option<(BlobKeys, u128)> {
+    let row = key.row();
+    let number =
+        |at: usize| row.get(at..at + 16).map(|bytes| u128::from_be_bytes(bytes.try_into().expect("sixteen bytes")));
+    Some((BlobKeys::of(Space(number(0)?), row.slice(32..)), number(16)?))
 }
 
 /// How far the change feed of an account has come.
@@ -435,6 +479,18 @@ impl BlobKeys {
         Key::new(self.space, TAGGED, &[tag.as_bytes(), NUL, value.as_bytes(), NUL, &self.name])
     }
 
+    /// `None` for what is not in the index: snapshots.
+    pub fn past_tagged(&self, tag: &str, value: &str, past: Past) -> Option<Key> {
+        let (letter, ticks) = match (past.which, past.is_deleted) {
+            (Which::Version(id), false) => (b'n', id.ticks()),
+            (Which::Version(id), true) => (b'N', id.ticks()),
+            (Which::Current, true) => (b'B', 0),
+            (Which::Current, false) | (Which::Snapshot(_), _) => return None,
+        };
+        let parts = [tag.as_bytes(), NUL, value.as_bytes(), NUL, &self.name, NUL, &[letter], &ticks.to_be_bytes()];
+        Some(Key::new(self.space, PAST_TAGGED, &parts))
+    }
+
     /// All windows of a sparse content, whatever their epoch.
     pub fn windows(&self, content: u64) -> Key {
         self.numbered(WINDOWS, content)
@@ -585,6 +641,13 @@ mod tests {
         let key = keys.tagged("tag", "");
         assert_eq!(read_tagged(&key), Some((Bytes::from("tag"), Bytes::new(), keys.name.clone())));
         assert_eq!(owner(&key), keys.name);
+        assert_eq!(read_unfinished(&unfinished(&keys, 8)), Some((keys.clone(), 8)));
+        let past = |which, is_deleted| Past { which, is_deleted };
+        for past in [past(Which::Version(time), false), past(Which::Version(time), true), past(Which::Current, true)] {
+            let key = keys.past_tagged("tag", "value", past).unwrap();
+            assert_eq!((read_past_tagged(&key), owner(&key)), (Some((keys.name.clone(), past)), keys.name.clone()));
+        }
+        assert_eq!(keys.past_tagged("tag", "value", past(Which::Snapshot(time), true)), None);
         let key = tag_name("account", "tag", "box");
         assert_eq!(read_tag_name(&key), Some(("account".into(), "tag".into(), "box".into())));
         assert_eq!(BlobKeys::read_window(&keys.window(3, 4, 5)), Some((4, 5)));

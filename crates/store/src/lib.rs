@@ -30,7 +30,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount};
-pub use blob::{BlockLists, Digested, ListPages, PageRanges, Reader};
+pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
@@ -40,10 +40,10 @@ pub use file::{
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
-pub use records::{KINDS as RECORD_KINDS, Kind as RecordKind};
+pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
-pub use tags::{FindBlobs, FoundBlob, FoundPage};
+pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 
 use std::sync::Arc;
@@ -107,6 +107,8 @@ pub struct Store {
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
     breaks: Arc<file::Breaks>,
+    /// Windows of a sparse content that one transaction of a copy takes.
+    copied_at_once: usize,
     feeds: Arc<feed::Feeds>,
     /// The request that this store acts for, if somebody is told of it.
     cause: Option<Arc<Cause>>,
@@ -126,6 +128,7 @@ impl Store {
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
+            copied_at_once: 1 << 16,
             feeds: Arc::default(),
             cause: None,
         }
@@ -134,6 +137,11 @@ impl Store {
     /// How long the way back from the archive takes.
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
         Self { rehydration, ..self }
+    }
+
+    /// How many MiB of pages one transaction of a copy takes; more of them take several.
+    pub fn copying_at_once(self, copied_at_once: usize) -> Self {
+        Self { copied_at_once, ..self }
     }
 
     /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.

@@ -111,6 +111,7 @@ records!(
     Head,
     Stored,
     Tags,
+    PastTags,
     Due,
     DeletedContainer,
     TagName,
@@ -336,12 +337,47 @@ pub struct Holding {
 }
 
 /// A copy is under way, and somebody is at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errand {
     pub copy: u128,
     /// When that was last said.
     pub alive: Timestamp,
+    pub task: Task,
 }
+
+/// What a copy does that takes more than one transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    /// It fetches its source from another host, and the blob says that it is pending.
+    Fetch(Fetch),
+    /// It gathers a content that no record has yet.
+    Build { content: u64 },
+    /// It changes an incremental copy, which nobody reads meanwhile.
+    Follow,
+}
+
+/// What it takes to fetch a source anew.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fetch {
+    /// With its signature.
+    pub url: String,
+    /// `x-ms-copy-source-authorization`
+    pub authorization: Option<String>,
+    /// Of the request.
+    pub version: Option<String>,
+    /// The source must still have this ETag.
+    pub etag: Option<String>,
+    /// Where the copy goes.
+    pub account: String,
+    pub container: String,
+}
+
+impl std::fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fetch(…)")
+    }
+}
+
 /// A row that says all by being there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark;
@@ -437,6 +473,14 @@ pub struct TagName {
     pub space: u128,
     /// Since when the sweeper believes that none has it any more.
     pub fading: Option<Timestamp>,
+}
+
+/// The tags of a version, or of what was deleted softly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastTags {
+    pub tags: Tags,
+    /// When what was deleted goes.
+    pub until: Option<Timestamp>,
 }
 
 /// A deleted container's space.

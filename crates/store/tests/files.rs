@@ -165,6 +165,21 @@ async fn shares_come_and_go() {
         world.sweep().await;
         world.create_share(2).await;
         assert_eq!(world.read("f").await.err(), refused(Refusal::ResourceNotFound));
+        // It stands before the new one, also from page to page. At 22:13 it had a day; after midnight it has less than one.
+        let (mut shown, mut marker) = (Vec::new(), None);
+        loop {
+            let page = ListShares { most: 1, marker, ..list.clone() };
+            let page = world.store.list_shares(&share_at().account, page).await.unwrap();
+            shown.extend(page.items.iter().map(|item| item.deleted.as_ref().map(|deleted| deleted.remaining_days)));
+            marker = page.next;
+            if marker.is_none() {
+                break;
+            }
+        }
+        assert_eq!(shown, [Some(1), None]);
+        world.advance_seconds(2 * 60 * 60);
+        let page = world.store.list_shares(&share_at().account, list.clone()).await.unwrap();
+        assert_eq!(page.items[0].deleted.as_ref().map(|deleted| deleted.remaining_days), Some(0));
         world.advance_seconds(2 * 24 * 60 * 60);
         world.sweep().await;
         // Deleted for good.

@@ -7,7 +7,7 @@ use lazuli_model::blob::*;
 use lazuli_model::container::deleted::DeletionVersion;
 use lazuli_model::tags::TagSearch;
 use lazuli_model::{Conditions, Metadata, Refusal, Tags};
-use lazuli_store::{Entry, Failure, FindBlobs, Include, ListBlobs, ListContainers};
+use lazuli_store::{Entry, Failure, FindBlobs, FindInclude, Include, ListBlobs, ListContainers};
 use world::*;
 
 const DAY: u64 = 24 * 60 * 60;
@@ -78,14 +78,26 @@ impl World {
     }
 
     async fn found(&self, text: &str, most: u32) -> String {
+        self.found_with(text, most, FindInclude::default()).await
+    }
+
+    /// Previous versions end with `-`, the current one with `+`, what was deleted with `!`.
+    async fn found_with(&self, text: &str, most: u32, include: FindInclude) -> String {
         let mut found = Vec::new();
         let mut marker = None;
         loop {
-            let find = FindBlobs { search: TagSearch::parse(text).unwrap(), container: None, marker, most };
+            let find = FindBlobs { search: TagSearch::parse(text).unwrap(), container: None, marker, most, include };
             let page = self.store.find_blobs(&container("box").account, find).await.unwrap();
             assert!(page.blobs.len() <= most as usize);
-            found
-                .extend(page.blobs.iter().map(|found| format!("{}/{}", found.container.as_str(), found.name.as_str())));
+            found.extend(page.blobs.iter().map(|found| {
+                let mark = match (found.version, found.is_current, found.is_deleted) {
+                    (_, _, true) => "!",
+                    (Some(_), true, false) => "+",
+                    (Some(_), false, false) => "-",
+                    (None, _, false) => "",
+                };
+                format!("{}/{}{mark}", found.container.as_str(), found.name.as_str())
+            }));
             marker = page.next;
             if marker.is_none() {
                 return found.join(" ");
@@ -419,6 +431,73 @@ async fn blobs_are_found_by_their_tags() {
             world.drop_container(name).await;
         }
         assert_eq!(world.found("all='x'", 9).await, "");
+        settle(&world).await;
+    }
+}
+
+/// Versions, and what was deleted softly, are found where they are asked for, and nowhere else.
+#[tokio::test]
+async fn the_past_is_found_by_its_tags() {
+    let (versions, deleted) = (true, true);
+    let none = FindInclude::default();
+    let (old, gone, all) =
+        (FindInclude { versions, ..none }, FindInclude { deleted, ..none }, FindInclude { versions, deleted });
+    for world in worlds() {
+        world.create("box", 1).await;
+        world.set(&[("versioning", "on"), ("blob-soft-delete", "2")]).await;
+        for n in 0..4 {
+            world.tagged("a", &format!("t=x&n={n}")).await;
+            world.tagged("b", "t=x&n=9").await;
+        }
+        for most in [1, 3, 5000] {
+            assert_eq!(world.found_with("t='x'", most, none).await, "box/a box/b");
+            assert_eq!(world.found_with("t='x'", most, gone).await, "box/a box/b");
+            let found = world.found_with("t='x'", most, old).await;
+            assert_eq!(found, "box/a+ box/a- box/a- box/a- box/b+ box/b- box/b- box/b-", "{most}");
+            assert_eq!(world.found_with("t='x' AND n='1'", most, old).await, "box/a-");
+            assert_eq!(world.found_with("n>='1' AND n<'9'", most, old).await, "box/a- box/a- box/a+");
+        }
+        // A version's own tags are changed, and a version is deleted and comes back.
+        let list =
+            ListBlobs { most: 9, include: Include { versions: true, ..Include::default() }, ..Default::default() };
+        let page = world.store.list_blobs(&container("box"), list).await.unwrap();
+        let ids: Vec<_> = page
+            .entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Blob(item) if item.name.as_str() == "a" => item.blob.version,
+                _ => None,
+            })
+            .collect();
+        let which = Which::Version(ids[1]);
+        let tags = Tags::parse_query("n=one").unwrap();
+        let set = SetBlobTags { which, tags, conditions: Conditions::default(), lease: None };
+        world.store.set_blob_tags(&blob("a"), set).await.unwrap();
+        assert_eq!(world.found_with("n='1'", 9, all).await, "");
+        assert_eq!(world.found_with("n='one'", 9, old).await, "box/a-");
+        world.remove("a", which, false).await.unwrap();
+        assert_eq!(world.found_with("n='one'", 9, old).await, "");
+        assert_eq!(world.found_with("n='one'", 9, gone).await, "");
+        assert_eq!(world.found_with("n='one'", 9, all).await, "box/a!");
+        world.store.undelete_blob(&blob("a")).await.unwrap();
+        assert_eq!(world.found_with("n='one'", 9, all).await, "box/a-");
+        // With versions there is nothing left of a deletion but a version; without, the blob itself.
+        world.delete("b", None).await.unwrap();
+        assert_eq!(world.found_with("n='9'", 9, all).await, "box/b- box/b- box/b- box/b-");
+        world.set(&[("versioning", "off")]).await;
+        world.tagged("c", "n=3&c=1").await;
+        world.delete("c", None).await.unwrap();
+        assert_eq!(world.found_with("c='1'", 9, gone).await, "box/c!");
+        assert_eq!(world.found_with("c='1'", 9, old).await, "");
+        world.advance_seconds(2 * DAY + 1);
+        assert_eq!(world.found_with("c='1'", 9, all).await, "", "its time is over, though nobody has swept");
+        world.sweep().await;
+        assert_eq!(
+            world.found_with("n='9'", 9, old).await.len(),
+            4 * 7 - 1,
+            "nobody forgets a name that versions have"
+        );
+        world.drop_container("box").await;
         settle(&world).await;
     }
 }

@@ -4,6 +4,7 @@
  *
  *   LAZULI_POWERCUT_DIR    the directory, absolute, without a trailing slash
  *   LAZULI_POWERCUT_TRACE  where to append the records
+ *   LAZULI_POWERCUT_ERRORS while there is a directory "armed" in the directory, one in so many writes and syncs fails (EIO)
  *
  * Every change is made and recorded under one mutex, so the order is the true one. Syncs are not: other threads may
  * write while one runs, as on a real machine, so its begin and its end are two records, and it takes a while.
@@ -38,7 +39,20 @@ static int trace = -1;
 static uint64_t known[KNOWN]; /* inodes under the root, open addressing; 0 is empty */
 static dev_t device;
 static uint64_t syncs;
+static uint64_t marks;        /* the inode of the workload's marks, which never fail */
+static int armed, one_in;
+static uint64_t dice = 88172645463325252u;
 
+/* Whether this call is to fail. Under the mutex. */
+static int fails(uint64_t inode) {
+    if (!armed || !one_in || inode == marks) return 0;
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    if (dice % one_in) return 0;
+    errno = EIO;
+    return 1;
+}
 
 static ssize_t raw_write(int fd, const void *bytes, size_t length) { return syscall(SYS_write, fd, bytes, length); }
 
@@ -51,6 +65,9 @@ static void begin(void) {
         return;
     }
     root_length = snprintf(root, sizeof root, "%s", dir);
+    const char *errors = getenv("LAZULI_POWERCUT_ERRORS");
+    one_in = errors ? atoi(errors) : 0;
+    dice ^= getpid();
     trace = syscall(SYS_openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
@@ -131,6 +148,7 @@ static int do_open(int dir, const char *path, int flags, mode_t mode) {
     int fd = syscall(SYS_openat, dir, path, flags, mode);
     if (fd >= 0 && name && !fstat(fd, &after)) {
         know(&after);
+        if (!strcmp(name, "marks")) marks = after.st_ino;
         uint64_t how = (existed ? 0 : CREATED) | (flags & O_TRUNC && existed && before.st_size ? TRUNCATED : 0) |
                        (S_ISDIR(after.st_mode) ? DIRECTORY : 0);
         record(OPEN, after.st_ino, how, 0, 0, name, strlen(name), "", 0);
@@ -163,7 +181,8 @@ OPENER_AT(openat64)
 ssize_t write(int fd, const void *bytes, size_t length) {
     struct stat stat;
     begin();
-    ssize_t wrote = raw_write(fd, bytes, length);
+    int failed = is_known(fd, &stat) && fails(stat.st_ino);
+    ssize_t wrote = failed ? -1 : raw_write(fd, bytes, length);
     if (wrote > 0 && is_known(fd, &stat))
         record(WRITE, stat.st_ino, lseek(fd, 0, SEEK_CUR) - wrote, 0, 0, bytes, wrote, "", 0);
     end();
@@ -173,7 +192,8 @@ ssize_t write(int fd, const void *bytes, size_t length) {
 static ssize_t do_pwrite(int fd, const void *bytes, size_t length, off_t at) {
     struct stat stat;
     begin();
-    ssize_t wrote = syscall(SYS_pwrite64, fd, bytes, length, at);
+    int failed = is_known(fd, &stat) && fails(stat.st_ino);
+    ssize_t wrote = failed ? -1 : syscall(SYS_pwrite64, fd, bytes, length, at);
     if (wrote > 0 && is_known(fd, &stat)) record(WRITE, stat.st_ino, at, 0, 0, bytes, wrote, "", 0);
     end();
     return wrote;
@@ -258,6 +278,7 @@ static int do_unlink(int dir, const char *path, int flags) {
     begin();
     const char *name = below(dir, path, room);
     int result = syscall(SYS_unlinkat, dir, path, flags);
+    if (!result && name && !strcmp(name, "armed")) armed = 0;
     if (!result && name) record(flags & AT_REMOVEDIR ? RMDIR : UNLINK, 0, 0, 0, 0, name, strlen(name), "", 0);
     end();
     return result;
@@ -272,6 +293,7 @@ static int do_mkdir(int dir, const char *path, mode_t mode) {
     begin();
     const char *name = below(dir, path, room);
     int result = syscall(SYS_mkdirat, dir, path, mode);
+    if (!result && name && !strcmp(name, "armed")) armed = 1;
     if (!result && name && !fstatat(dir, path, &stat, 0)) {
         know(&stat);
         record(MKDIR, stat.st_ino, 0, 0, 0, name, strlen(name), "", 0);
@@ -286,6 +308,10 @@ static int do_sync(int fd, long number) {
     struct stat stat;
     begin();
     int ours = is_known(fd, &stat);
+    if (ours && fails(stat.st_ino)) {
+        end();
+        return -1;
+    }
     uint64_t id = ++syncs;
     if (ours) record(SYNC_BEGIN, stat.st_ino, id, getpid(), 0, "", 0, "", 0);
     end();

@@ -1,6 +1,9 @@
 //! Worlds of `sim`: a bounded number of seeds on every run; `./simulate --seeds N` lives as many as one likes.
 
+use std::path::Path;
+
 use lazuli_testkit::chance::{number, seed};
+use lazuli_testkit::sim::disk::watched;
 use lazuli_testkit::sim::{Report, run};
 
 #[test]
@@ -21,5 +24,15 @@ fn every_history_of_every_world_has_an_order() {
 fn a_seed_is_the_same_world_each_time() {
     for seed in [1, 2, 3, 4] {
         assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
+
+/// Each in a process of its own, because the recorder is preloaded.
+#[test]
+fn worlds_on_disks_survive_power_cuts() {
+    let (first, count) = (seed(1), number("LAZULI_DISKS", 2));
+    for seed in first..first + count {
+        let survived = watched(Path::new(env!("CARGO_BIN_EXE_simulate")), seed).expect("a recorder");
+        assert!(survived, "seed {seed}; again, if not the same: ./simulate --disk {seed}");
     }
 }

@@ -80,6 +80,9 @@ impl OpenError {
 
     pub(super) fn from_keys(path: &Path, error: &fjall::Error) -> Self {
         match error {
+            fjall::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Self::Damaged { path: path.into(), why: error.to_string() }
+            }
             fjall::Error::Io(error) => Self::io(path, error),
             fjall::Error::Storage(fjall::LsmError::Io(error)) => Self::io(path, error),
             fjall::Error::Locked => Self::InUse { path: path.into() },

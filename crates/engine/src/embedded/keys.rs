@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
 use super::ahead::Ahead;
-use super::journal;
+use super::{journal, versions};
 use crate::{Fault, Halt, Key, Stamp, View};
 
 const MARK: [u8; 1] = [0];
@@ -58,6 +58,7 @@ impl Backlog {
 
 impl Keys {
     pub fn open(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
+        versions::check(path)?;
         match Self::open_as_it_is(path, cache_bytes) {
             Err(fjall::Error::JournalRecovery(error)) if journal::cut_torn_tail(path)? => {
                 tracing::warn!(%error, "the last batch of the journal was torn, as by a power cut; it was cut off");

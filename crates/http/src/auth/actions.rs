@@ -53,7 +53,8 @@ fn on_blobs(spec: &Spec, head: &Head) -> Action {
             Some(_) | None => of_service(spec, Data::Blob),
         },
         On::Container => match spec.comp {
-            Some("list") => Action::BlobRead,
+            // It can do no more than its maker; what it is for is reading.
+            Some("list" | "session") => Action::BlobRead,
             Some("blobs") => Action::BlobFilter,
             Some("batch") => Action::Any,
             Some("acl") => Action::ContainerAcl,

@@ -58,11 +58,15 @@ impl KeyFields<'_> {
 
 /// The key of a principal, in Base64.
 pub fn key(secret: &[u8], principal: &Principal, account: &str, service: Service, fields: &KeyFields<'_>) -> String {
-    let (_, data) = kind(service);
+    let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    STANDARD.encode(fields.value(&secret, momentary_level(principal, account, service)))
+}
+
+/// The most that a principal may by the token alone.
+pub(super) fn momentary_level(principal: &Principal, account: &str, service: Service) -> usize {
     let momentary = |granted: &&Granted| !granted.lasting && granted.scope.covers(account, None);
     let roles: Vec<Role> = principal.granted.iter().filter(momentary).map(|granted| granted.role).collect();
-    let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
-    STANDARD.encode(fields.value(&secret, level(data, &roles)))
+    level(kind(service).1, &roles)
 }
 
 /// `asker` is who sent the request, if it came with a token as well.
@@ -102,12 +106,16 @@ pub fn verify(
     times.check(times.expiry, head.now)?;
     let overrides = overrides(head, version);
     let sas = ServiceSas { version, resource, letters: Some(letters), times, policy: None, overrides };
-    Ok(Identity::Delegated(sas, Arc::new(maker(&fields, data, level, trust))))
+    Ok(Identity::Delegated(sas, Arc::new(maker(&fields, head.service, level, trust))))
 }
 
 /// Who made the SAS, with what they may now.
-fn maker(fields: &KeyFields<'_>, data: Data, level: usize, trust: &Trust) -> Principal {
-    let own = levels(data)[level].iter().map(|role| Granted { role: *role, scope: Scope::default(), lasting: false });
+pub(super) fn maker(fields: &KeyFields<'_>, service: Service, level: usize, trust: &Trust) -> Principal {
+    let own = levels(kind(service).1).get(level).copied().unwrap_or_default().iter().map(|role| Granted {
+        role: *role,
+        scope: Scope::default(),
+        lasting: false,
+    });
     let assigned = trust.assignments.iter().filter(|assignment| ["*", fields.oid].contains(&&*assignment.principal));
     let assigned = assigned.map(|one| Granted { role: one.role, scope: one.scope.clone(), lasting: true });
     Principal {

@@ -9,6 +9,7 @@ mod collation;
 pub mod delegation;
 mod sas;
 mod service_sas;
+pub mod session;
 mod shared_key;
 mod trust;
 
@@ -121,6 +122,7 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     let account =
         accounts.get(&head.account).ok_or_else(|| failed(format!("Account '{}' is not served here.", head.account)))?;
     let token = authorization.and_then(bearer::token);
+    let session = authorization.and_then(session::parts);
     let delegated = signature.filter(|_| !sas::field(head, "skoid").is_empty());
     match (authorization, signature) {
         _ if token.is_some() || delegated.is_some() => {
@@ -134,6 +136,11 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
             let asker = token.map(|token| bearer::verify(head, trust, token)).transpose()?;
             let Some(signature) = delegated else { return asker.map(Identity::Token).ok_or_else(bearer::not_accepted) };
             delegation::verify(head, &account, trust, signature, asker.as_deref())
+        }
+        _ if session.is_some() => {
+            let trust = accounts.trust().ok_or_else(bearer::not_accepted)?;
+            trust.permits_link(head)?;
+            session::verify(head, &account, trust, session.unwrap_or_default())
         }
         (Some(authorization), _) => shared_key::verify(head, &account, authorization).map(|()| Identity::Owner),
         (None, Some(signature)) if is_account_sas(head) => {

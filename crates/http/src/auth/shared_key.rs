@@ -34,14 +34,26 @@ pub fn verify(head: &Head, account: &Account, authorization: &str) -> Result<(),
     if name != account.name().as_str() {
         return Err(failed(format!("The request is for account '{}' and signed for another.", account.name())));
     }
+    verify_as(head, scheme, signature, |text, tag| account.signed(text, tag))
+}
+
+/// The same by another key than the account's.
+pub fn verify_by(head: &Head, signature: &str, signed: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), Refusal> {
+    verify_as(head, Scheme::Full, signature, signed)
+}
+
+fn verify_as(
+    head: &Head,
+    scheme: Scheme,
+    signature: &str,
+    signed: impl Fn(&[u8], &[u8]) -> bool,
+) -> Result<(), Refusal> {
     let headers = Headers::of(head)?;
     check_date(head)?;
     // A signature that is not Base64 is just wrong, as on Azure.
     let tag = STANDARD.decode(signature).unwrap_or_default();
     let first = string_to_sign(head, scheme, &headers.collated, &head.raw_path);
-    if account.signed(first.as_bytes(), &tag)
-        || other_forms(head, scheme, &headers).any(|s| account.signed(s.as_bytes(), &tag))
-    {
+    if signed(first.as_bytes(), &tag) || other_forms(head, scheme, &headers).any(|s| signed(s.as_bytes(), &tag)) {
         return Ok(());
     }
     Err(failed(format!(

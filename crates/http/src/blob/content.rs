@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use lazuli_model::{Refusal, Version};
-use lazuli_store::{Broken, Failure, Lock, Reader, Received, Source};
+use lazuli_store::{Broken, Failure, Reader, Received, Source};
 
 use crate::answer::{Answer, name};
 use crate::blob::encryption;
@@ -37,8 +37,7 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
         return Err(Refusal::RequestBodyTooLarge { limit }.into());
     }
     let md5 = whole || claimed.transfer_md5.is_some();
-    // A body that comes with a key is encrypted by it before a byte is stored.
-    let lock = encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)()));
+    let lock = encryption::lock(ask);
     let received = match structured {
         None => ask.store.receive_encrypted(&mut ask.body, expected, limit, md5, lock).await?,
         Some(length) => {
@@ -52,11 +51,6 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
     Ok((received, digests))
 }
 
-/// For what comes with a key: it is encrypted by it before a byte is stored.
-pub fn lock(ask: &Ask) -> Result<Option<Lock>, Refusal> {
-    Ok(encryption::customer_key(&ask.head)?.map(|key| key.lock((ask.ids)())))
-}
-
 /// Takes in a part of a source of a copy, checked as a body is.
 pub async fn from_source(
     ask: &Ask,
@@ -65,7 +59,7 @@ pub async fn from_source(
     claimed: Claimed,
 ) -> Result<(Received, Digests), Failure> {
     let md5 = claimed.transfer_md5.is_some();
-    let received = ask.store.receive_from(source, span.from, span.to, md5, lock(ask)?).await?;
+    let received = ask.store.receive_from(source, span.from, span.to, md5, encryption::lock(ask)).await?;
     claimed.check(received.md5, received.crc64, false)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
     Ok((received, digests))
@@ -81,7 +75,7 @@ pub async fn from_elsewhere(
 ) -> Result<(Received, Digests), Failure> {
     let md5 = md5 || claimed.transfer_md5.is_some();
     let expected = source.length;
-    let received = ask.store.receive_encrypted(source, expected, most, md5, lock(ask)?).await?;
+    let received = ask.store.receive_encrypted(source, expected, most, md5, encryption::lock(ask)).await?;
     claimed.check(received.md5, received.crc64, false)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
     Ok((received, digests))

@@ -1,22 +1,23 @@
 //! Copy Blob: from a blob in this server it is done when it is answered; from elsewhere it goes on (`sources`).
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Encryption, Family, Tier};
-use lazuli_store::{BlobAt, Broken, Failure, Source, Store};
+use lazuli_model::{AccountName, Refusal};
+use lazuli_store::{Broken, Copying, Failure, Fetch, Lock, Source, Store, Unfinished};
 
 use crate::answer::{Answer, name};
 use crate::blob::copied::status_text;
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, encryption, headers, protection};
+use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
-use crate::serve::Ask;
+use crate::serve::{Ask, Edge};
 use crate::sources::Fetched;
 
 pub const SPEC: Spec = Spec {
@@ -42,41 +43,94 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let opened = copy_source::open(ask, Family::Copy, rehydrates, copy.tags == CopyTags::OfSource).await?;
     let copy = CopyBlob { source: opened.url, ..copy };
     let blob = match opened.from {
-        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, content::lock(ask)?).await?,
+        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?,
         From::Elsewhere(fetched) => {
             let total = fetched.length.unwrap_or_default();
-            let id = copy.id;
-            let blob = ask.store.begin_copy(&at, copy, fetched.blob.clone(), total).await?;
-            tokio::spawn(carry_out(ask.store.clone(), at, id, *fetched));
+            let fetch = Fetch {
+                url: ask.head.text("x-ms-copy-source").unwrap_or_default().to_owned(),
+                authorization: ask.head.text("x-ms-copy-source-authorization").map(str::to_owned),
+                version: ask.head.text("x-ms-version").map(str::to_owned),
+                etag: fetched.etag.clone(),
+                account: at.account.as_str().to_owned(),
+                container: at.container.as_str().to_owned(),
+            };
+            let (blob, copying) = ask.store.begin_copy(&at, copy, fetched.blob.clone(), total, fetch).await?;
+            tokio::spawn(carry_out(ask.store.clone(), copying, *fetched, encryption::lock(ask)));
             blob
         }
     };
     Ok(answer(&blob))
 }
 
-/// Makes a copy from elsewhere, after its answer. If the process dies, a round of the sweeper ends it.
-async fn carry_out(store: Store, at: BlobAt, id: u128, mut fetched: Fetched) {
+impl Edge {
+    /// Takes up the copies from other hosts that were pending when the server stopped: each is made anew, from a source that is what
+    /// it was. To be awaited before anything is served; the copies themselves go on after it.
+    pub async fn resume_copies(self: &Arc<Self>) -> Result<(), Failure> {
+        for unfinished in self.store().unfinished_copies().await? {
+            tracing::info!("a copy from another host goes on");
+            tokio::spawn(resume(self.clone(), unfinished));
+        }
+        Ok(())
+    }
+}
+
+async fn resume(edge: Arc<Edge>, unfinished: Unfinished) {
+    let Unfinished { copying, fetch, encryption } = unfinished;
+    let store = edge.store().clone();
+    let again = async {
+        let lock = match encryption {
+            Encryption::Service => None,
+            // The key went with the request that brought it.
+            Encryption::Customer(_) => return Err(Refusal::BlobUsesCustomerSpecifiedEncryption.into()),
+            Encryption::Scope(scope) => {
+                let account = AccountName::parse(&fetch.account).map_err(|_| Refusal::InternalError)?;
+                let key = encryption::kept_scope_key(&store, &account, &scope).await?.ok_or(Refusal::InternalError)?;
+                Some(key.lock(edge.id()))
+            }
+        };
+        Ok::<_, Failure>((edge.fetch_again(&fetch).await?, lock))
+    };
+    match again.await {
+        Ok((fetched, lock)) => carry_out(store, copying, fetched, lock).await,
+        Err(failure) => {
+            tracing::info!(?failure, "a copy from another host could not go on");
+            let failed = store.fail_copy(&copying, FAILED.to_owned()).await;
+            written_down(failed.and(store.forget_copy(&copying).await));
+        }
+    }
+}
+
+/// Makes a copy from elsewhere, after its answer. If the process dies, the next one takes it up.
+async fn carry_out(store: Store, copying: Copying, mut fetched: Fetched, lock: Option<Lock>) {
     let expected = fetched.length;
     let ended = {
         let done = AtomicU64::new(0);
         let mut counted = Counted { source: &mut fetched, done: &done };
-        let mut receiving = pin!(store.receive(&mut counted, expected, u64::MAX, false));
+        let mut receiving = pin!(store.receive_encrypted(&mut counted, expected, u64::MAX, false, lock));
         loop {
             match tokio::time::timeout(RENEWED_EVERY, receiving.as_mut()).await {
                 Ok(received) => break Some(received),
-                Err(_) if store.renew_copy(&at, id, done.load(Relaxed)).await.unwrap_or(true) => {}
+                Err(_) if store.renew_copy(&copying, done.load(Relaxed)).await.unwrap_or(true) => {}
                 Err(_) => break None, // aborted, or deleted
             }
         }
     };
     let ended = match ended {
         None => Ok(()),
-        Some(Ok(received)) => store.end_copy(&at, id, received).await.map(|_| ()),
+        Some(Ok(received)) => store.end_copy(&copying, received).await.map(|_| ()),
         Some(Err(failure)) => {
             tracing::info!(?failure, "a copy from elsewhere failed");
-            store.fail_copy(&at, id, FAILED.to_owned()).await
+            store.fail_copy(&copying, FAILED.to_owned()).await
         }
     };
+    // What could not be written down is taken up at the next start.
+    if let Ok(()) | Err(Failure::Refused(_)) = ended {
+        written_down(store.forget_copy(&copying).await);
+    }
+    written_down(ended);
+}
+
+fn written_down(ended: Result<(), Failure>) {
     match ended {
         Ok(()) | Err(Failure::Refused(_)) => {}
         Err(failure) => tracing::error!(?failure, "the end of a copy could not be written down"),

@@ -32,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         From::Here { mut reader, which } => {
             let span = copy_source::span(ask, None, reader.blob.content.length, SOURCE_MAX)?;
             let digests = content::of_source(ask, &mut reader, span, claimed, false).await?;
-            (ask.store.copy_blob(&at, copy, *reader, which, content::lock(ask)?).await?, digests)
+            (ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?, digests)
         }
         From::Elsewhere(mut fetched) => {
             let (received, digests) = content::from_elsewhere(ask, &mut fetched, SOURCE_MAX, claimed, false).await?;

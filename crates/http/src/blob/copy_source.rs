@@ -107,7 +107,7 @@ async fn here(
     let source = CopySource { which, conditions, family, rehydrates, key: hash };
     let mut reader = ask.store.open_source(&at, &source).await.map_err(passed_on)?;
     encryption::permit_read(ask, &reader.blob).map_err(Fault::Request)?;
-    reader.unlock(key);
+    encryption::unlock(&ask.store, &at.account, key, &mut reader).await.map_err(Fault::Verify)?;
     Ok(From::Here { reader: Box::new(reader), which })
 }
 

@@ -2,9 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lazuli_model::account::Secret;
 use lazuli_model::blob::{AskedEncryption, Blob, ContainerScope, Encryption, permit_scope};
-use lazuli_model::{Refusal, Version};
-use lazuli_store::{CustomerKey, Failure};
+use lazuli_model::{AccountName, Refusal, Version};
+use lazuli_store::{AccountTrouble, CustomerKey, Failure, Lock, Reader, Store};
+use ring::hmac;
 
 use crate::answer::{Answer, name};
 use crate::head::Head;
@@ -74,7 +76,60 @@ pub async fn settle(ask: &Ask) -> Result<Encryption, Failure> {
         sas_scope: sas_scope(head),
     };
     let default = ask.store.container_scope(&head.container_at()?).await?;
-    Ok(asked.settle(default, &ask.settings.encryption_scopes)?)
+    let encryption = asked.settle(default, &ask.settings.encryption_scopes)?;
+    let key = match &encryption {
+        Encryption::Service => None,
+        Encryption::Customer(_) => customer_key(head)?,
+        Encryption::Scope(scope) => Some(scope_key(&scope_secret(ask).await?, scope)),
+    };
+    if let Some(key) = key {
+        let _ = ask.seals.set(key);
+    }
+    Ok(encryption)
+}
+
+/// For what the request writes: once [`settle`] has said how, it is encrypted before a byte is stored.
+pub fn lock(ask: &Ask) -> Option<Lock> {
+    ask.seals.get().map(|key| key.lock((ask.ids)()))
+}
+
+/// Gives a reader the key of its blob: the one that came with the request, or that of its scope.
+pub async fn unlock(
+    store: &Store,
+    account: &AccountName,
+    sent: Option<CustomerKey>,
+    reader: &mut Reader,
+) -> Result<(), Failure> {
+    let key = match &reader.blob.encryption {
+        Encryption::Service | Encryption::Customer(_) => sent,
+        Encryption::Scope(scope) => kept_scope_key(store, account, scope).await?,
+    };
+    reader.unlock(key);
+    Ok(())
+}
+
+/// The key of a scope, if anything was ever encrypted in one.
+pub async fn kept_scope_key(store: &Store, account: &AccountName, scope: &str) -> Result<Option<CustomerKey>, Failure> {
+    let secret = store.known_account(account).await?.account.and_then(|account| account.scopes);
+    Ok(secret.map(|secret| scope_key(&secret, scope)))
+}
+
+async fn scope_secret(ask: &Ask) -> Result<Secret, Failure> {
+    let candidate = [(ask.ids)(), (ask.ids)()].map(u128::to_be_bytes).concat();
+    let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
+    ask.store.scope_secret(&ask.head.account()?, candidate).await.map_err(|trouble| match trouble {
+        AccountTrouble::Failed(failure) => failure,
+        _ => Refusal::InternalError.into(),
+    })
+}
+
+/// A key for each scope. It depends on nothing but the account's secret and the scope's name, so a scope that was taken off the
+/// account's list and comes back has its key back.
+fn scope_key(secret: &Secret, scope: &str) -> CustomerKey {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &secret.0);
+    let tag = hmac::sign(&key, format!("encryption scope\n{scope}").as_bytes());
+    let bytes = <[u8; 32]>::try_from(tag.as_ref()).expect("SHA-256 has 32 bytes");
+    CustomerKey::new(bytes, [0; 32])
 }
 
 fn sas_scope(head: &Head) -> Option<String> {
@@ -89,7 +144,7 @@ pub fn permit_read(ask: &Ask, blob: &Blob) -> Result<(), Refusal> {
         Encryption::Service | Encryption::Customer(_) => Ok(()),
         Encryption::Scope(scope) => match permit_scope(scope, &ask.settings.encryption_scopes) {
             Err(Refusal::EncryptionScopeDisabled) => Err(Refusal::EncryptionScopeDisabled),
-            // One that is not known any more has no key that could be missing.
+            // One that is not on the list any more still has its key.
             Ok(()) | Err(_) => Ok(()),
         },
     }

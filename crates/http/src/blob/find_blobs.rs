@@ -3,7 +3,7 @@
 use http::StatusCode;
 use lazuli_model::Refusal;
 use lazuli_model::tags::TagSearch;
-use lazuli_store::{Failure, FindBlobs};
+use lazuli_store::{Failure, FindBlobs, FindInclude};
 
 use crate::answer::Answer;
 use crate::blob::{headers, page};
@@ -50,13 +50,7 @@ fn parse(head: &Head) -> Result<FindBlobs, Refusal> {
     headers::conditions(head, &IN_CONTAINER)?;
     let expression = head.query.get("where");
     let expression = expression.ok_or(Refusal::MissingRequiredQueryParameter { name: "where".into() })?;
-    // Only what is there now is in the index.
-    if page::words(head, "include", &["none", "deleted", "versions"])?
-        .iter()
-        .any(|word| !word.eq_ignore_ascii_case("none"))
-    {
-        return Err(Refusal::NotImplemented { what: "The parameter include of a search by tags".into() });
-    }
+    let include = page::words(head, "include", &["none", "deleted", "versions"])?;
     Ok(FindBlobs {
         search: TagSearch::parse(expression)?,
         container: match head.target {
@@ -65,5 +59,6 @@ fn parse(head: &Head) -> Result<FindBlobs, Refusal> {
         },
         marker: head.query.get("marker").map(str::to_owned),
         most: page::most(head)?,
+        include: FindInclude { versions: page::has(&include, "versions"), deleted: page::has(&include, "deleted") },
     })
 }

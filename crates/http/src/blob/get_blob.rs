@@ -49,7 +49,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let to = to.map_or(u64::MAX, |to| to.saturating_add(1));
     let mut reader = ask.store.open_blob_range(&at, get.read, from, to).await?;
     encryption::permit_read(ask, &reader.blob)?;
-    reader.unlock(encryption::customer_key(&ask.head)?);
+    encryption::unlock(&ask.store, &at.account, encryption::customer_key(&ask.head)?, &mut reader).await?;
     let length = reader.blob.content.length;
     let span = match get.range {
         None => Span::whole(length),

@@ -32,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let span = copy_source::span(ask, None, reader.blob.content.length, put_blob::CONTENT_MAX)?;
             let digests = content::of_source(ask, &mut reader, span, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &reader.blob)?;
-            (ask.store.put_blob_from(&at, put, digests.md5, *reader, content::lock(ask)?).await?, digests)
+            (ask.store.put_blob_from(&at, put, digests.md5, *reader, encryption::lock(ask)).await?, digests)
         }
         From::Elsewhere(mut fetched) => {
             let (received, digests) =

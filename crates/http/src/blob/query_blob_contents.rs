@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_store::{Failure, Reader};
 use tokio::sync::mpsc;
 
 use crate::answer::{Answer, BrokenOff, Payload, name};
-use crate::blob::{get_blob_properties, headers};
+use crate::blob::{encryption, get_blob_properties, headers};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
-use crate::query::request;
+use crate::query::parquet;
+use crate::query::request::{self, Input};
 use crate::query::run::Run;
 use crate::serve::Ask;
 
@@ -34,16 +34,22 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = get_blob_properties::parse(&ask.head, &SPEC)?;
     let snapshot = !read.which.is_current();
     let query = request::read(&document)?;
-    let reader = ask.store.open_blob(&ask.head.blob_at()?, read).await?;
+    let at = ask.head.blob_at()?;
+    let mut reader = ask.store.open_blob(&at, read).await?;
+    encryption::permit_read(ask, &reader.blob)?;
+    encryption::unlock(&ask.store, &at.account, encryption::customer_key(&ask.head)?, &mut reader).await?;
     let blob = &reader.blob;
     let answer = headers::describe(Answer::new(StatusCode::OK), blob, snapshot, ask.head.now);
     let answer = answer.constant(&name::CONTENT_TYPE, "avro/binary");
     let sync = (ask.ids)().to_be_bytes();
     let length = blob.content.length;
-    let run =
-        Run::new(query, sync, length, ask.head.now).ok_or(Refusal::NotImplemented { what: "Parquet input".into() })?;
+    let columnar = query.input == Input::Parquet;
+    let run = Run::new(query, sync, length, ask.head.now);
     let (frames, waiting) = mpsc::channel(FRAMES_AHEAD);
-    tokio::spawn(produce(reader, run, frames));
+    match columnar {
+        true => drop(tokio::spawn(parquet::produce(reader, run, frames))),
+        false => drop(tokio::spawn(produce(reader, run, frames))),
+    }
     Ok(Answer { payload: Payload::produced(waiting), ..answer })
 }
 

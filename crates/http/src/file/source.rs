@@ -142,8 +142,9 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
                 lease: None,
                 key: encryption::key_hash(head)?,
             };
-            let mut reader = store.open_blob(&head.blob_at()?, read).await?;
-            reader.unlock(encryption::customer_key(head)?);
+            let at = head.blob_at()?;
+            let mut reader = store.open_blob(&at, read).await?;
+            encryption::unlock(store, &at.account, encryption::customer_key(head)?, &mut reader).await?;
             let length = reader.blob.content.length;
             reader.seek(0, length);
             Ok(Opened {

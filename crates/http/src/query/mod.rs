@@ -10,6 +10,7 @@ pub mod delimited;
 pub mod evaluate;
 pub mod json;
 pub mod output;
+pub mod parquet;
 pub mod request;
 pub mod run;
 pub mod sql;

@@ -43,15 +43,16 @@ pub struct Run {
 enum Source {
     Delimited(Cutter),
     Json(json::Reader),
+    /// Records come as they are ([`Run::record`]).
+    Records,
 }
 
 impl Run {
-    /// `None` for input that is not read here.
-    pub fn new(query: Query, sync: [u8; 16], total: u64, now: Timestamp) -> Option<Self> {
+    pub fn new(query: Query, sync: [u8; 16], total: u64, now: Timestamp) -> Self {
         let source = match &query.input {
             Input::Delimited(form) => Source::Delimited(Cutter::new(form.clone())),
             Input::Json(separator) => Source::Json(json::Reader::new(separator)),
-            Input::Parquet => return None,
+            Input::Parquet => Source::Records,
         };
         let expressions: Vec<&Expression> = match &query.select.what {
             What::Columns(columns) => columns.iter().map(|column| &column.expression).collect(),
@@ -63,7 +64,7 @@ impl Run {
             .iter()
             .for_each(|expression| gather(expression, &mut |kind, _| aggregates.push(Gathered::new(kind))));
         let writer = Writer::new(query.output.clone());
-        Some(Self {
+        Self {
             query,
             framing: Framing::new(sync),
             now,
@@ -82,7 +83,7 @@ impl Run {
             mistaken: 0,
             sent_data: false,
             over: false,
-        })
+        }
     }
 
     pub fn header(&self) -> Vec<u8> {
@@ -100,8 +101,47 @@ impl Run {
         match &mut self.source {
             Source::Delimited(cutter) => cutter.feed(bytes),
             Source::Json(reader) => reader.feed(bytes),
+            Source::Records => {}
         }
         self.turn(false);
+        self.drain()
+    }
+
+    /// Whether the query needs a column of this name.
+    pub fn wants(&self, name: &str) -> bool {
+        let named = |step: Option<&Step>| match step {
+            Some(Step::Name(first)) => first.eq_ignore_ascii_case(name),
+            Some(Step::Index(_) | Step::Each) | None => true,
+        };
+        let deeper = self.query.select.from.iter().find(|step| **step != Step::Each);
+        match (deeper, &self.query.select.what) {
+            (Some(step), _) => named(Some(step)),
+            (None, What::All) => true,
+            (None, What::Columns(_) | What::Split(_)) => self.columns.iter().any(|path| named(path.first())),
+        }
+    }
+
+    /// What the columns of records are called.
+    pub fn call(&mut self, names: Vec<String>) {
+        self.names = Some(names);
+    }
+
+    /// The next record, which is somewhere behind `position`.
+    pub fn record(&mut self, record: serde_json::Value, position: u64) {
+        let path = self.query.select.from.clone();
+        json::within(record, &path, &mut |record| {
+            self.json(&record, position);
+            !self.over
+        });
+    }
+
+    /// So much of the blob has been gone over.
+    pub fn passed(&mut self, scanned: u64) {
+        self.scanned = self.scanned.max(scanned.min(self.total));
+    }
+
+    /// What is to be sent by now.
+    pub fn drain(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         if self.writer.ready() >= FRAME_BYTES || !self.mistakes.is_empty() || self.over {
             self.flush(&mut out);
@@ -199,6 +239,7 @@ impl Run {
                 }
                 self.source = Source::Json(reader);
             }
+            Source::Records => self.source = Source::Records,
         }
     }
 
@@ -350,7 +391,7 @@ impl Run {
         self.mistakes.push(Mistake { fatal: false, name, description, position });
     }
 
-    fn fail(&mut self, name: &'static str, description: String, position: u64) {
+    pub fn fail(&mut self, name: &'static str, description: String, position: u64) {
         self.mistakes.push(Mistake { fatal: true, name, description, position });
         self.over = true;
     }

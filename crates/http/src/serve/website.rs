@@ -106,6 +106,7 @@ impl Edge {
             ids: self.ids.clone(),
             edge: self.clone(),
             beside: HeaderMap::new(),
+            seals: std::sync::OnceLock::new(),
         };
         let answer = match head_only {
             true => get_blob_properties::run(&mut ask).await,

@@ -2,7 +2,7 @@
 
 use crate::blob::{
     Blob, DeleteBlob, DeleteSnapshots, Keeping, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags,
-    SnapshotBlob, Which, existing,
+    SnapshotBlob, Which, existing, found,
 };
 use crate::lease::{self, On, Outcome};
 use crate::{ETag, Lease, Refusal, Timestamp};
@@ -64,7 +64,7 @@ impl DeleteBlob {
                 reason: "x-ms-delete-snapshots must not be sent when one snapshot is deleted.".into(),
             });
         }
-        let blob = existing(current, &self.conditions)?;
+        let blob = found(current, &self.conditions)?;
         self.tier.permit(blob)?;
         // A snapshot has no lease, and the lease of its base does not guard it.
         lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
@@ -93,7 +93,7 @@ impl DeleteBlob {
             (Which::Version(_), Some(blob), _) if !blob.previous => Err(Refusal::OperationNotAllowedOnRootBlob),
             (Which::Current, _, _) | (_, Some(_), _) => keeping.permit_purge(false),
             (Which::Snapshot(_) | Which::Version(_), None, deleted) => {
-                existing(deleted, &self.conditions)?;
+                found(deleted, &self.conditions)?;
                 keeping.permit_purge(true)
             }
         }

@@ -45,6 +45,7 @@ impl CopySource {
             }
         };
         blob.encryption.permit_read(self.key)?;
+        blob.permit_unfollowing()?;
         if !self.rehydrates {
             blob.permit_unarchived()?;
         }
@@ -53,7 +54,7 @@ impl CopySource {
 }
 
 /// ETags and dates first, which have a refusal of their own; then all together.
-fn by_side<'a>(
+pub(super) fn by_side<'a>(
     conditions: &Conditions,
     seen: Option<Seen<'a>>,
     permit: impl Fn(&Conditions, Option<Seen<'a>>) -> Result<(), Refusal>,
@@ -190,6 +191,7 @@ impl CopyBlob {
             description: None,
             incremental: false,
             snapshot: None,
+            follows: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod encryption;
 mod expiry;
 mod history;
 mod immutability;
+mod incremental;
 mod pages;
 mod read;
 mod record;
@@ -27,13 +28,14 @@ pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use history::{Fate, Keeping};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
+pub use incremental::IncrementalCopy;
 pub use pages::{
     GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,
     SetPageProperties,
 };
 pub use record::{
-    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Immutability, Kind, Premium, Priority,
-    Rehydrating, Tier, Which,
+    Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Deleted, Encryption, Follows, Immutability, Kind, Premium,
+    Priority, Rehydrating, Tier, Which,
 };
 pub use requests::*;
 pub use tier::{Rehydration, SetBlobTier, TierChange, TierConditions};
@@ -44,6 +46,13 @@ use crate::{Conditions, Lease, LeaseId, Refusal, Timestamp};
 
 /// The conditions of an operation that needs a blob, then that it is there.
 fn existing<'a>(current: Option<&'a Blob>, conditions: &Conditions) -> Result<&'a Blob, Refusal> {
+    let blob = found(current, conditions)?;
+    blob.permit_unfollowing()?;
+    Ok(blob)
+}
+
+/// The same for what may be done to an incremental copy too.
+fn found<'a>(current: Option<&'a Blob>, conditions: &Conditions) -> Result<&'a Blob, Refusal> {
     conditions.permit_write(current.map(seen))?;
     let blob = current.ok_or(Refusal::BlobNotFound)?;
     copy::permit_no_copy(blob)?;
@@ -70,6 +79,7 @@ fn permit_replacement(
     }
     let lease = lease?;
     current.map_or(Ok(()), copy::permit_no_copy)?;
+    current.map_or(Ok(()), Blob::permit_unfollowing)?;
     if current.is_some() && !may_overwrite { Err(Refusal::UnauthorizedBlobOverwrite) } else { Ok(lease) }
 }
 

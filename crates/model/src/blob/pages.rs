@@ -150,6 +150,7 @@ impl GetPageRanges {
         now: Timestamp,
     ) -> Result<&'a Blob, Refusal> {
         let blob = permit_read(current, &self.conditions, self.lease, now)?;
+        blob.permit_unfollowing()?;
         sequence_of(blob)?;
         let Some(since) = self.since else { return Ok(blob) };
         match self.which {

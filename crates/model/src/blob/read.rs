@@ -15,6 +15,7 @@ impl ReadBlob {
     /// For content: an archived blob has none to give until it is brought back.
     pub fn decide_content<'a>(&self, current: Option<&'a Blob>, now: Timestamp) -> Result<&'a Blob, Refusal> {
         let blob = self.decide(current, now)?;
+        blob.permit_unfollowing()?;
         blob.permit_unarchived()?;
         Ok(blob)
     }

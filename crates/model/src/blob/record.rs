@@ -151,6 +151,21 @@ pub struct Copied {
     pub incremental: bool,
     /// The snapshot that an incremental copy made.
     pub snapshot: Option<Timestamp>,
+    /// Of an incremental copy itself, and not of its snapshots: what it follows.
+    pub follows: Option<Follows>,
+}
+
+/// The source that an incremental copy belongs to for good, and how far it has followed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follows {
+    /// The id of the source's container.
+    pub container: u128,
+    pub blob: String,
+    /// Of the source's content: another one means that the source was put anew.
+    pub content: u64,
+    /// The snapshot that was copied last, and the epoch at which it sees the content.
+    pub snapshot: Timestamp,
+    pub epoch: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -68,6 +68,18 @@ impl Store {
         Ok(changed.await?.delegation.unwrap_or(candidate))
     }
 
+    /// What the keys of scopes are derived from: `candidate`, if there was nothing before.
+    pub async fn scope_secret(&self, name: &AccountName, candidate: Secret) -> Result<Secret, AccountTrouble> {
+        if let Some(secret) = self.known_account(name).await?.account.and_then(|account| account.scopes) {
+            return Ok(secret);
+        }
+        let changed = self.change(name, move |current, new| {
+            let account = current.unwrap_or(new);
+            Ok(Account { scopes: account.scopes.or(Some(candidate)), ..account })
+        });
+        Ok(changed.await?.scopes.unwrap_or(candidate))
+    }
+
     /// Every delegation key that was given out, and every SAS signed with one, is good no more.
     pub async fn revoke_delegation_keys(&self, name: &AccountName) -> Changed {
         self.change(name, |current, _| {

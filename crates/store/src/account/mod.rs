@@ -81,7 +81,7 @@ impl Store {
 
 /// An account that has no record yet.
 pub(crate) fn fresh(txn: &Txn<'_>) -> Account {
-    Account { created: now(txn), keys: None, delegation: None, settings: AccountSettings::default() }
+    Account { created: now(txn), keys: None, delegation: None, scopes: None, settings: AccountSettings::default() }
 }
 
 impl From<Refusal> for AccountTrouble {

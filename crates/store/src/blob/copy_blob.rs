@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Encryption, Keeping, PutBlob, Which};
+use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Keeping, PutBlob, Which};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::get_blob::stored;
@@ -43,16 +43,18 @@ impl Store {
         which: Which,
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
-        let tags = copy.tags.of(&source.blob);
+        let (id, tags) = (copy.id, copy.tags.of(&source.blob));
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let from = source.blob.clone();
         self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
         if source.blob.content.is_sparse() {
-            return self.copy_sparse(keys, keeping, &mut source, which, lock, decide).await;
+            let share = may_share(&source, lock.as_ref());
+            let origin = super::copy_sparse::Origin { reader: &mut source, which, share, lock };
+            return self.copy_sparse(keys, keeping, origin, id, decide).await;
         }
         if source.keys == keys
-            && is_plain(&source, lock.as_ref())
+            && may_share(&source, lock.as_ref())
             && let Some(blob) = self.share_within(&keys, keeping, &Origin::of(&source), which, decide.clone()).await?
         {
             return Ok(blob);
@@ -100,7 +102,7 @@ impl Store {
     ) -> Result<Blob, Failure> {
         let origin = Origin::of(source);
         let length = origin.content.length;
-        let plain = is_plain(source, lock.as_ref()) && !origin.content.is_sparse();
+        let plain = may_share(source, lock.as_ref()) && !origin.content.is_sparse();
         if plain && (length > INLINE_MAX || (with_blocks && origin.content.blocks > 0)) {
             for _ in 0..ATTEMPTS {
                 let Some(lent) = self.borrow(&origin, &keys, with_blocks).await? else { break };
@@ -238,11 +240,12 @@ impl Store {
     }
 }
 
-/// What is encrypted by a customer's key is of use under that key alone, and is written anew.
-pub(super) fn is_plain(source: &Reader, lock: Option<&Lock>) -> bool {
-    match source.blob.encryption {
-        Encryption::Service | Encryption::Scope(_) => lock.is_none(),
-        Encryption::Customer(_) => false,
+/// Whether the bytes can stay as they are: not encrypted, or by the key that the copy has too.
+pub(super) fn may_share(source: &Reader, lock: Option<&Lock>) -> bool {
+    match (source.key(), lock) {
+        (None, None) => true,
+        (Some(key), Some(lock)) => lock.is_by(key),
+        (None, Some(_)) | (Some(_), None) => false,
     }
 }
 

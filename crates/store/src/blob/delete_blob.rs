@@ -11,6 +11,7 @@ use super::deleted::{deleted, keep_deleted, purge};
 use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
 use super::replace::delete_base;
+use super::tagged::forget_past;
 use crate::claims::{Trash, release};
 use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
@@ -101,6 +102,7 @@ fn delete_copy(
         Which::Current => return Err(Refusal::BlobNotFound.into()),
         Which::Snapshot(time) => txn.delete(keys.snapshot(time)),
         Which::Version(id) => {
+            forget_past(txn, keys, which, blob);
             txn.delete(keys.version(id));
             forget_version(txn, keys, id)?;
         }

@@ -8,6 +8,7 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Deleted, Which};
 
+use super::tagged::{forget_past, keep_past};
 use crate::claims::{Trash, release};
 use crate::keys::{self, BlobKeys};
 use crate::records::{Due, Kept, decode, encode};
@@ -15,6 +16,7 @@ use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
 
 pub(super) fn keep_deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob, deleted: Deleted) {
+    keep_past(txn, keys, which, blob);
     txn.put(keys.deleted(which), encode(blob));
     txn.put(keys.due(deleted.until, which), encode(&Due));
 }
@@ -53,6 +55,7 @@ fn time_of(key: &Key) -> Timestamp {
 
 /// It is among the deleted no more: it comes back, or goes for good.
 pub(super) fn take_out(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob) {
+    forget_past(txn, keys, which, blob);
     txn.delete(keys.deleted(which));
     if let Some(deleted) = blob.deleted {
         txn.delete(keys.due(deleted.until, which));

@@ -1,53 +1,89 @@
 //! Copies that take their time, because their source is elsewhere: begun, kept alive, and ended in one of three ways.
 //!
-//! Held true: as long as a blob's copy is pending, there is a row that says so (`j`). Whoever makes the copy renews it; one that
-//! nobody renews has lost its maker with a process that died, and a round ends it as failed. The client then copies anew.
+//! Held true: as long as a blob's copy is pending, there is a row that says so, with what it takes to fetch the source anew (`g`);
+//! and one in the root, written before it and removed after it, by which a process that starts finds the copies that the one before it
+//! did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
 
-use lazuli_engine::{Key, Txn};
-use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Ending, Keeping};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_engine::{Partition, Txn};
+use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping};
+use lazuli_model::{AccountName, ContainerName, Refusal};
 
 use super::base;
 use super::copy_blob::adopt;
+use super::errands::supersede;
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
 use crate::claims::{Trash, claim_staged};
 use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
-use crate::records::{Errand, Kept, decode, encode};
+use crate::records::{Errand, Fetch, Kept, Mark, Task, encode};
 use crate::transact::{Decided, get, now};
-use crate::{BlobAt, Failure, Received, Store};
+use crate::{BlobAt, ContainerAt, Failure, Received, Store};
 
-/// A copy that was not renewed for this long has nobody any more.
-const ALIVE_SECONDS: u64 = 10 * 60;
+/// A copy that is under way.
+#[derive(Clone, Debug)]
+pub struct Copying {
+    keys: BlobKeys,
+    pub id: u128,
+}
 
-/// Rows that one look of a round goes over.
-const PAGE: usize = 256;
+/// A copy that nobody is at, because the process that was has ended.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    pub copying: Copying,
+    pub fetch: Fetch,
+    /// Of the target.
+    pub encryption: Encryption,
+}
 
 impl Store {
     /// The target, without bytes, in place of what was there. `source` is what is known of the source.
-    pub async fn begin_copy(&self, at: &BlobAt, copy: CopyBlob, source: Blob, total: u64) -> Result<Blob, Failure> {
+    pub async fn begin_copy(
+        &self,
+        at: &BlobAt,
+        copy: CopyBlob,
+        source: Blob,
+        total: u64,
+        fetch: Fetch,
+    ) -> Result<(Blob, Copying), Failure> {
         let tags = copy.tags.of(&source);
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
+        let copying = Copying { keys: keys.clone(), id: copy.id };
+        let row = keys::unfinished(&keys, copy.id);
+        self.transact(unfinished_partition(), move |txn| {
+            txn.put(row.clone(), encode(&Mark));
+            Ok(())
+        })
+        .await?;
         let hinted = keys.clone();
-        let (blob, trash) = self
+        let begun = self
             .transact(keys.partition(), move |txn| {
                 let old = base(txn, &keys)?;
                 let mut new = copy.begin(old.as_ref(), &source.headers, &source.metadata, total, now(txn))?;
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
-                txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn) }));
+                supersede(txn, &keys, &mut trash)?;
+                let task = Task::Fetch(fetch.clone());
+                txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn), task }));
                 Ok((new, trash.write(txn, &keys)))
             })
-            .await?;
-        self.hint(trash, hinted);
-        Ok(blob)
+            .await;
+        match begun {
+            Ok((blob, trash)) => {
+                self.hint(trash, hinted);
+                Ok((blob, copying))
+            }
+            Err(failure) => {
+                self.forget_copy(&copying).await?;
+                Err(failure)
+            }
+        }
     }
 
     /// Says how far the copy has come, and that somebody is at it. False when it is not under way any more.
-    pub async fn renew_copy(&self, at: &BlobAt, id: u128, done: u64) -> Result<bool, Failure> {
-        let keys = self.blob_keys(at).await?;
+    pub async fn renew_copy(&self, copying: &Copying, done: u64) -> Result<bool, Failure> {
+        let Copying { keys, id } = copying.clone();
         self.transact(keys.partition(), move |txn| {
             let Some(old) = base(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
                 return Ok(false);
@@ -57,15 +93,17 @@ impl Store {
                 copy.done = done;
             }
             change(txn, &keys, &old, &blob);
-            txn.put(keys.errand(), encode(&Errand { copy: id, alive: now(txn) }));
+            if let Some(errand) = get::<Errand>(txn, &keys.errand())? {
+                txn.put(keys.errand(), encode(&Errand { alive: now(txn), ..errand }));
+            }
             Ok(true)
         })
         .await
     }
 
     /// The copy is whole.
-    pub async fn end_copy(&self, at: &BlobAt, id: u128, content: Received) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+    pub async fn end_copy(&self, copying: &Copying, content: Received) -> Result<Blob, Failure> {
+        let Copying { keys, id } = copying.clone();
         let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let (place, _) = content.body.place();
         let hinted = keys.clone();
@@ -93,38 +131,66 @@ impl Store {
     }
 
     /// The copy will not be whole, for this reason.
-    pub async fn fail_copy(&self, at: &BlobAt, id: u128, reason: String) -> Result<(), Failure> {
-        let keys = self.blob_keys(at).await?;
+    pub async fn fail_copy(&self, copying: &Copying, reason: String) -> Result<(), Failure> {
+        let Copying { keys, id } = copying.clone();
         self.transact(keys.partition(), move |txn| fail(txn, &keys, id, &reason)).await
     }
 
-    /// A page of a container's errands, for a round: those that nobody is at any more are ended. Gives where to go on.
-    pub(crate) async fn visit_errands(&self, from: &Key, next: &Key, time: Timestamp) -> Result<Option<Key>, Failure> {
-        let space = from.space();
-        let end = keys::column(space, keys::ERRANDS).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(from, &end, PAGE)?)).await?;
-        for (key, bytes) in &rows {
-            let errand: Errand = decode(bytes)?;
-            if errand.alive.plus_seconds(ALIVE_SECONDS) <= time {
-                let keys = self.told_in_round(next, BlobKeys::of(space, keys::name_of(key))).await?;
-                self.transact(keys.partition(), move |txn| {
-                    let lost = get::<Errand>(txn, &keys.errand())?
-                        .filter(|errand| errand.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));
-                    match lost {
-                        Some(errand) => fail(txn, &keys, errand.copy, LOST),
-                        None => Ok(()),
-                    }
+    /// The copy has ended, however it did.
+    pub async fn forget_copy(&self, copying: &Copying) -> Result<(), Failure> {
+        let row = keys::unfinished(&copying.keys, copying.id);
+        self.transact(unfinished_partition(), move |txn| {
+            txn.delete(row.clone());
+            Ok(())
+        })
+        .await
+    }
+
+    /// The copies that are pending. For a process that starts, before it serves: then nobody is at any of them.
+    pub async fn unfinished_copies(&self) -> Result<Vec<Unfinished>, Failure> {
+        let all = keys::column(keys::ROOT, keys::UNFINISHED);
+        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), usize::MAX)?)).await?;
+        let mut found = Vec::new();
+        for (keys, id) in rows.iter().filter_map(|(row, _)| keys::read_unfinished(row)) {
+            let copying = Copying { keys: keys.clone(), id };
+            let under_way = self
+                .look(|txn| {
+                    let blob = base(txn, &keys)?.filter(|blob| is_pending(blob, id));
+                    let errand = get::<Errand>(txn, &keys.errand())?.filter(|errand| errand.copy == id);
+                    Ok(blob.zip(errand))
                 })
                 .await?;
+            match under_way {
+                Some((blob, Errand { task: Task::Fetch(fetch), .. })) => {
+                    let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
+                    found.push(Unfinished { copying, fetch, encryption: blob.encryption });
+                }
+                Some((_, Errand { task: Task::Build { .. } | Task::Follow, .. })) | None => {
+                    self.forget_copy(&copying).await?;
+                }
             }
         }
-        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor()))
+        Ok(found)
     }
 }
 
-const LOST: &str = "500 InternalError \"The server stopped while it was copying.\"";
+impl Store {
+    async fn told_of(&self, fetch: &Fetch, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+        match (AccountName::parse(&fetch.account), ContainerName::parse(&fetch.container)) {
+            (Ok(account), Ok(container)) => self.told(&ContainerAt { account, container }, keys).await,
+            _ => Ok(keys),
+        }
+    }
+}
 
-fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -> Decided<()> {
+/// One, since there are never many: each of them has a connection.
+fn unfinished_partition() -> Partition {
+    Partition::new(keys::ROOT, bytes::Bytes::from_static(&[0, b'g']))
+}
+
+pub(super) const LOST: &str = "500 InternalError \"The server stopped while it was copying.\"";
+
+pub(super) fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -> Decided<()> {
     let blob = base(txn, keys)?;
     let failed = Ending::Failed(reason.to_owned()).decide(blob.as_ref(), id, now(txn));
     if let (Some(old), Some(failed)) = (&blob, &failed) {

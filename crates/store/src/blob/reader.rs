@@ -68,6 +68,10 @@ impl Reader {
         self.key = key;
     }
 
+    pub(super) fn key(&self) -> Option<&CustomerKey> {
+        self.key.as_ref()
+    }
+
     /// Prepares to stream `from..to`; then call `next` until it gives `None`.
     pub fn seek(&mut self, from: u64, to: u64) {
         self.stream = None;

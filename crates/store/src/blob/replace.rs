@@ -1,7 +1,8 @@
 //! What becomes of the record that a new one replaces: one place, for every operation that writes a blob.
 //!
 //! Held true:
-//! * the tag index has a row for each tag of each base record, and no other (`tagged`); and so has that of expiries;
+//! * the tag index has a row for each tag of each base record, and that of the past for each of a version or of what was deleted
+//!   softly, and no other (`tagged`); and so has that of expiries;
 //! * where there is no base record, what is left of the blob says so: one that can be brought back (`deleted`), or
 //!   versions (`versions_only`), or neither; where there is one, neither of the two is there.
 
@@ -10,9 +11,9 @@ use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Fate, Keeping, Which};
 use lazuli_model::feed::Event;
 
-use super::deleted::{keep_deleted, purge, purge_all};
+use super::deleted::{keep_deleted, purge, purge_all, take_out};
 use super::stored_at;
-use super::tagged::index;
+use super::tagged::{forget_past, index, keep_past};
 use crate::claims::{Trash, is_shared, release, share};
 use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
@@ -88,6 +89,10 @@ pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &
     let time = now(txn);
     note(txn, keys, at, || Event::changed(at, old, new, time));
     foresee(txn, keys, at, Some(old), Some(new));
+    if old.tags != new.tags {
+        forget_past(txn, keys, at, old);
+        keep_past(txn, keys, at, new);
+    }
     txn.put(row, encode(new));
 }
 
@@ -144,7 +149,9 @@ fn keep_version(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, id: Timestamp) -
     let taken = old.version.is_none()
         && (txn.get(&keys.version(id))?.is_some() || txn.get(&keys.deleted(Which::Version(id)))?.is_some());
     let id = if taken { old.modified } else { id };
-    txn.put(keys.version(id), encode(&old.as_version(id)));
+    let version = old.as_version(id);
+    keep_past(txn, keys, Which::Version(id), &version);
+    txn.put(keys.version(id), encode(&version));
     Ok(id)
 }
 
@@ -160,8 +167,7 @@ fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, 
     let time = now(txn);
     match before.deleted.filter(|deleted| !deleted.is_over(time)) {
         Some(deleted) if before.kind.is_like(new.kind) => {
-            txn.delete(keys.deleted(Which::Current));
-            txn.delete(keys.due(deleted.until, Which::Current));
+            take_out(txn, keys, Which::Current, &before);
             keep_deleted(txn, keys, Which::Snapshot(time), &before, deleted);
             Ok(())
         }

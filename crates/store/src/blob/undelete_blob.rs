@@ -9,6 +9,7 @@ use lazuli_model::{Refusal, Tags};
 use super::base;
 use super::deleted::{all_deleted, deleted, take_out};
 use super::replace::write_base;
+use super::tagged::keep_past;
 use crate::feed::note;
 use crate::keys::BlobKeys;
 use crate::records::encode;
@@ -63,7 +64,11 @@ fn restore(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob) {
     match which {
         Which::Current => {}
         Which::Snapshot(time) => txn.put(keys.snapshot(time), encode(&blob.as_restored())),
-        Which::Version(id) => txn.put(keys.version(id), encode(&blob.as_restored())),
+        Which::Version(id) => {
+            let restored = blob.as_restored();
+            keep_past(txn, keys, which, &restored);
+            txn.put(keys.version(id), encode(&restored));
+        }
     }
 }
 

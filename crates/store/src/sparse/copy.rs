@@ -16,44 +16,60 @@ use crate::records::{Claim, Run, Start, encode};
 use crate::transact::{Decided, get};
 use crate::upload::{Body, Received};
 
-/// Windows, and small bytes, that fit into one transaction.
-const WINDOWS_MAX: usize = 1 << 16;
+/// Small bytes that fit into one transaction.
 const SMALL_MAX: usize = 16 << 20;
 
 /// What a copy is to be made of. A span that is small says which of `smalls` it is by its part.
 #[derive(Debug, Default)]
 pub(crate) struct Copy {
-    windows: Vec<(u64, Window)>,
-    smalls: Vec<Bytes>,
+    pub(super) windows: Vec<(u64, Window)>,
+    pub(super) smalls: Vec<Bytes>,
     /// Each piece, with how many windows name it.
     runs: Vec<(Run, u32)>,
     /// Where in `runs` a piece is.
     known: HashMap<Start, usize>,
 }
 
-/// What can be said of a content in one look.
-pub(crate) enum Described {
-    /// It can be shared.
-    Whole(Copy),
-    /// Only its bytes can be copied: these ranges.
-    Ranges(Vec<(u64, u64)>),
-    /// More windows than one transaction takes.
-    TooLong,
+/// Which part of a content is to be copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// What was written after this epoch of the content; zero is everything.
+    pub since: u64,
+    /// From this window on, and no more windows than this.
+    pub from: u64,
+    pub most: usize,
+    pub length: u64,
+    /// Encrypted bytes can be shared too, since the copy has the same key.
+    pub sealed: bool,
 }
 
-pub(crate) fn describe(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, length: u64) -> Decided<Described> {
-    let (rows, next) = visible(txn, keys, seen, 0, length.div_ceil(WINDOW), WINDOWS_MAX)?;
-    if next.is_some() {
-        return Ok(Described::TooLong);
-    }
-    let (mut copy, mut room, mut ranges, mut shared) = (Copy::default(), SMALL_MAX, Vec::new(), true);
-    for row in rows {
+/// What can be said of that in one look.
+pub(crate) struct Described {
+    /// If it can be shared.
+    pub shared: Option<Copy>,
+    /// What is written.
+    pub ranges: Vec<(u64, u64)>,
+    /// What was cleared since.
+    pub cleared: Vec<(u64, u64)>,
+    /// The window to go on with.
+    pub next: Option<u64>,
+}
+
+pub(crate) fn describe(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, wanted: Wanted) -> Decided<Described> {
+    let end = wanted.length.div_ceil(WINDOW);
+    let (rows, next) = visible(txn, keys, seen, wanted.from, end, wanted.most)?;
+    let (mut copy, mut room, mut shared) = (Copy::default(), SMALL_MAX, true);
+    let (mut ranges, mut cleared) = (Vec::new(), Vec::new());
+    for row in rows.into_iter().filter(|row| row.epoch > wanted.since) {
         let window = row.window()?;
         let start = row.number * WINDOW;
-        ranges.extend(window.covered().iter().map(|(from, to)| (start + u64::from(*from), start + u64::from(*to))));
+        for (is_written, (from, to)) in window.changed_after(wanted.since) {
+            let changed = if is_written { &mut ranges } else { &mut cleared };
+            changed.push((start + u64::from(from), start + u64::from(to)));
+        }
         let mut spans = Vec::with_capacity(window.spans.len());
-        for span in window.spans {
-            shared &= span.sealed.is_none();
+        for span in window.spans.into_iter().filter(|span| span.written > wanted.since) {
+            shared &= wanted.sealed || span.sealed.is_none();
             let place = match span.place {
                 Place::Hole => continue,
                 Place::Piece(run) => Place::Piece(run),
@@ -67,11 +83,16 @@ pub(crate) fn describe(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, length: u
                 }
             };
             let skip = if matches!(place, Place::Small { .. }) { 0 } else { span.skip };
-            spans.push(Span { written: 1, place, skip, ..span });
+            // What is before the first byte of a small part is left behind with its row.
+            let sealed = match (span.place, span.sealed) {
+                (Place::Small { .. }, Some(sealed)) => Some(Sealed { at: sealed.at + u64::from(span.skip), ..sealed }),
+                (_, sealed) => sealed,
+            };
+            spans.push(Span { written: 1, place, skip, sealed, ..span });
         }
         copy.add(row.number, Window { spans });
     }
-    Ok(if shared { Described::Whole(copy) } else { Described::Ranges(ranges) })
+    Ok(Described { shared: shared.then_some(copy), ranges, cleared, next })
 }
 
 impl Copy {
@@ -113,7 +134,8 @@ impl Copy {
                     written: 1,
                     place,
                     skip,
-                    sealed: content.nonce.map(|nonce| Sealed { nonce, at: done }),
+                    // Of the place, which began before what is skipped of it.
+                    sealed: content.nonce.map(|nonce| Sealed { nonce, at: done - u64::from(skip) }),
                 };
                 done += length;
                 open.get_or_insert((number, Vec::new())).1.push(span);
@@ -124,15 +146,6 @@ impl Copy {
             copy.add(at, Window { spans });
         }
         copy
-    }
-
-    /// What is written.
-    pub fn ranges(&self) -> Vec<(u64, u64)> {
-        let of = |(number, window): &(u64, Window)| {
-            let start = number * WINDOW;
-            window.covered().into_iter().map(move |(from, to)| (start + u64::from(from), start + u64::from(to)))
-        };
-        self.windows.iter().flat_map(of).collect()
     }
 
     pub fn runs(&self) -> Vec<Run> {

@@ -5,9 +5,9 @@ use lazuli_engine::{Fault, Txn};
 
 use super::rows::{newest, visible};
 use super::window::{Place, Sealed, Span};
-use super::{Seen, WINDOW, Window};
+use super::{Copy, Seen, WINDOW, Window};
 use crate::Received;
-use crate::claims::{Trash, lower};
+use crate::claims::{Trash, lower, raise};
 use crate::crypt::Nonce;
 use crate::keys::BlobKeys;
 use crate::records::{self, Claim, Garbage, Run, encode};
@@ -108,6 +108,37 @@ impl<'a> Editor<'a> {
             self.change(txn, row.number, |window| window.clear(first as u32, end as u32, epoch))?;
         }
         Ok(next.map(|number| number * WINDOW))
+    }
+
+    /// Lays what was copied from elsewhere over what is there. Its pieces are lent, or staged for this very transaction.
+    pub fn lay(&mut self, txn: &mut Txn<'_>, copy: &Copy) -> Decided<()> {
+        for (number, window) in &copy.windows {
+            for span in &window.spans {
+                let place = match span.place {
+                    Place::Hole => continue,
+                    Place::Small { part, .. } => self.keep_small(txn, copy.smalls[part as usize].clone()),
+                    Place::Piece(run) => {
+                        if !self.names(txn, *number, &span.place)? {
+                            raise(txn, self.keys, &[run])?;
+                        }
+                        span.place
+                    }
+                };
+                self.put(txn, *number, Span { written: self.at.epoch, place, ..*span })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a window holds a place already.
+    fn names(&self, txn: &mut Txn<'_>, number: u64, place: &Place) -> Decided<bool> {
+        let (newest, second) = newest(txn, self.keys, self.at, number)?;
+        for row in newest.iter().chain(&second) {
+            if row.window()?.names(place) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub fn finish(self, trash: &mut Trash) {

@@ -16,7 +16,7 @@ mod reader;
 mod rows;
 mod window;
 
-pub(crate) use copy::{Copy, Described, describe};
+pub(crate) use copy::{Copy, Described, Wanted, describe};
 pub(crate) use edit::{Editor, Fill};
 pub(crate) use forget::{Forgetting, forget_some};
 pub use ranges::{Difference, Range};

@@ -44,6 +44,7 @@ const COLUMNS: &[Column] = &[
     keys::VERSIONS_ONLY,
     keys::DUE,
     keys::TAGGED,
+    keys::PAST_TAGGED,
     keys::PENDING,
     keys::ERRANDS,
     keys::BLOCKS,

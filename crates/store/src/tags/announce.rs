@@ -78,7 +78,8 @@ impl Store {
         let Some((account, tag, container)) = keys::read_tag_name(&row) else {
             return Ok(());
         };
-        let all = keys::tagged(Space(seen.space), &tag, None);
+        let (all, past) =
+            (keys::tagged(Space(seen.space), &tag, None), keys::past_tagged(Space(seen.space), &tag, None));
         let record = keys::container(&account, &container);
         let deleted = keys::column(keys::ROOT, keys::DELETED_CONTAINERS);
         let name = [account.as_bytes(), &[0], container.as_bytes()].concat();
@@ -87,7 +88,8 @@ impl Store {
             .look(|txn| {
                 let current = txn.get(&record)?.map(|bytes| decode_container_id(&bytes)).transpose()?;
                 let may_return = !txn.scan(&deleted, &deleted.after_prefix(), 1)?.is_empty();
-                let tagged = !txn.scan(&all, &all.after_prefix(), 1)?.is_empty();
+                let tagged = !txn.scan(&all, &all.after_prefix(), 1)?.is_empty()
+                    || !txn.scan(&past, &past.after_prefix(), 1)?.is_empty();
                 Ok(tagged && (current == Some(seen.space) || may_return))
             })
             .await?;

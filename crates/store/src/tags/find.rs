@@ -5,15 +5,20 @@
 //! is not in it is no result. So a search costs what the rarest of its tags has, not what the others have.
 //! Where no tag has to have one value, the first is gone through in the order of its values.
 //!
+//! What is of the past has an index of its own, which is read beside the other where a search asks for it.
+//!
 //! Containers come in the order of their names. A page that looked at many rows and found little ends early, with a marker.
 
 use bytes::Bytes;
-use lazuli_engine::{Key, Space};
+use lazuli_engine::{Key, Space, Txn};
+use lazuli_model::blob::{Blob, Which};
 use lazuli_model::tags::TagSearch;
-use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Tags};
+use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Tags, Timestamp};
 
+use crate::keys::{BlobKeys, Past};
 use crate::listing::{decode_marker, encode_marker};
-use crate::records::{TagName, decode, decode_container_id};
+use crate::records::{PastTags, TagName, decode, decode_container_id};
+use crate::transact::{Trouble, get, now};
 use crate::{Failure, Fault, Store, keys};
 
 /// Rows of one list and look.
@@ -30,6 +35,26 @@ pub struct FindBlobs {
     pub marker: Option<String>,
     /// 1..=5000.
     pub most: u32,
+    pub include: FindInclude,
+}
+
+/// What is searched besides the blobs that are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FindInclude {
+    pub versions: bool,
+    pub deleted: bool,
+}
+
+impl FindInclude {
+    fn past(self) -> bool {
+        self.versions || self.deleted
+    }
+
+    /// A version that was deleted is both.
+    fn has(self, past: Past) -> bool {
+        let version = matches!(past.which, Which::Version(_));
+        (!version || self.versions) && (!past.is_deleted || self.deleted)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +63,11 @@ pub struct FoundBlob {
     pub name: BlobName,
     /// All of its tags.
     pub tags: Tags,
+    /// If versions were asked for, and it is one.
+    pub version: Option<Timestamp>,
+    /// Not a previous version, nor deleted.
+    pub is_current: bool,
+    pub is_deleted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -147,30 +177,32 @@ impl Finding<'_> {
             let read = store.look(|txn| {
                 let mut furthest: Option<Read> = None;
                 for (tag, value) in &lists {
-                    let (start, end) = bounds(Space(space), &self.find.search, tag, value.as_deref(), &from);
-                    let rows = txn.scan(&start, &end, BATCH)?;
-                    let prefix = keys::tagged(Space(space), tag, value.as_deref()).as_bytes().len();
-                    let read = Read::new(rows, prefix);
+                    let read = self.read(txn, Space(space), tag, value.as_deref(), &from)?;
                     furthest = Some(match furthest {
                         Some(other) if !read.is_beyond(&other) => other,
                         Some(_) | None => read,
                     });
                 }
-                Ok(furthest.unwrap_or_default())
+                let mut read = furthest.unwrap_or_default();
+                let looked_at = read.rows.len();
+                read.rows = self.matching(txn, Space(space), read.rows)?;
+                Ok((looked_at, read))
             });
-            let read = read.await?;
-            self.effort += read.rows.len().max(1) * lists.len();
-            for (position, key, bytes) in read.rows {
-                let tags: Tags = decode(&bytes)?;
-                if !self.find.search.matches(&tags) {
-                    continue;
-                }
+            let (looked_at, read) = read.await?;
+            self.effort += looked_at.max(1) * lists.len();
+            for (position, row) in read.rows {
                 if self.blobs.len() >= self.find.most as usize {
                     return Ok(Some(position));
                 }
-                let name = keys::read_tagged(&key).and_then(|(_, _, name)| String::from_utf8(name.to_vec()).ok());
-                let name = name.and_then(|name| BlobName::parse(&name).ok()).ok_or_else(|| corrupt(&key))?;
-                self.blobs.push(FoundBlob { container: container.clone(), name, tags });
+                let name = String::from_utf8(row.name.to_vec()).ok().and_then(|name| BlobName::parse(&name).ok());
+                self.blobs.push(FoundBlob {
+                    container: container.clone(),
+                    name: name.ok_or_else(|| Fault::Corrupt("a name in the tag index is none".into()))?,
+                    tags: row.tags,
+                    version: row.version,
+                    is_current: row.past.is_none(),
+                    is_deleted: row.past.is_some_and(|past| past.is_deleted),
+                });
             }
             match read.until {
                 None => return Ok(None),
@@ -181,23 +213,105 @@ impl Finding<'_> {
             }
         }
     }
+
+    /// Rows of a list, and of that of the past if it is asked for, as far as both go.
+    fn read(
+        &self,
+        txn: &mut Txn<'_>,
+        space: Space,
+        tag: &str,
+        value: Option<&str>,
+        from: &[u8],
+    ) -> Result<Read, Trouble> {
+        let prefix = keys::tagged(space, tag, value).as_bytes().len();
+        let (start, end) = bounds(keys::tagged(space, tag, value), &self.find.search, tag, value, from);
+        let present = Read::of(txn.scan(&start, &end, BATCH)?, prefix, present)?;
+        if !self.find.include.past() {
+            return Ok(present);
+        }
+        let (start, end) = bounds(keys::past_tagged(space, tag, value), &self.find.search, tag, value, from);
+        Ok(present.beside(Read::of(txn.scan(&start, &end, BATCH)?, prefix, past)?))
+    }
+
+    /// Those that are results, with their versions if these are wanted.
+    fn matching(
+        &self,
+        txn: &mut Txn<'_>,
+        space: Space,
+        rows: Vec<(Vec<u8>, Row)>,
+    ) -> Result<Vec<(Vec<u8>, Row)>, Trouble> {
+        let (include, time) = (self.find.include, now(txn));
+        let mut found = Vec::new();
+        for (position, mut row) in rows {
+            let is_there = row.until.is_none_or(|until| until > time) && row.past.is_none_or(|past| include.has(past));
+            if !is_there || !self.find.search.matches(&row.tags) {
+                continue;
+            }
+            if include.versions && row.past.is_none() {
+                // The index of what is there does not change with every version; this page alone looks.
+                let base: Option<Blob> = get(txn, &BlobKeys::of(space, row.name.clone()).base())?;
+                row.version = base.and_then(|blob| blob.version);
+            }
+            found.push((position, row));
+        }
+        Ok(found)
+    }
 }
 
 /// The rows of one list, and how far they go if not to its end. A position is what stands in a key behind what all keys
 /// of the list begin with.
 #[derive(Default)]
 struct Read {
-    rows: Vec<(Vec<u8>, Key, Bytes)>,
+    rows: Vec<(Vec<u8>, Row)>,
     until: Option<Vec<u8>>,
 }
 
+/// What a row of either index says.
+struct Row {
+    name: Bytes,
+    tags: Tags,
+    past: Option<Past>,
+    version: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+fn present(key: &Key, bytes: &Bytes) -> Result<Row, Fault> {
+    let (_, _, name) = keys::read_tagged(key).ok_or_else(|| corrupt(key))?;
+    Ok(Row { name, tags: decode(bytes)?, past: None, version: None, until: None })
+}
+
+fn past(key: &Key, bytes: &Bytes) -> Result<Row, Fault> {
+    let (name, past) = keys::read_past_tagged(key).ok_or_else(|| corrupt(key))?;
+    let PastTags { tags, until } = decode(bytes)?;
+    let version = match past.which {
+        Which::Version(id) => Some(id),
+        Which::Current | Which::Snapshot(_) => None,
+    };
+    Ok(Row { name, tags, past: Some(past), version, until })
+}
+
 impl Read {
-    fn new(rows: Vec<(Key, Bytes)>, prefix: usize) -> Self {
+    fn of(rows: Vec<(Key, Bytes)>, prefix: usize, read: fn(&Key, &Bytes) -> Result<Row, Fault>) -> Result<Self, Fault> {
         let full = rows.len() == BATCH;
         let position = |key: &Key| key.as_bytes().get(prefix..).unwrap_or_default().to_vec();
-        let rows: Vec<_> = rows.into_iter().map(|(key, bytes)| (position(&key), key, bytes)).collect();
-        let until = rows.last().filter(|_| full).map(|(position, _, _)| position.clone());
-        Self { rows, until }
+        let rows = rows.iter().map(|(key, bytes)| Ok((position(key), read(key, bytes)?)));
+        let rows = rows.collect::<Result<Vec<_>, Fault>>()?;
+        let until = rows.last().filter(|_| full).map(|(position, _)| position.clone());
+        Ok(Self { rows, until })
+    }
+
+    /// Both, in order, as far as the shorter one goes.
+    fn beside(mut self, other: Read) -> Self {
+        self.until = match (self.until, other.until) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+        self.rows.extend(other.rows);
+        self.rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+        if let Some(until) = &self.until {
+            self.rows.retain(|(position, _)| position <= until);
+        }
+        self
     }
 
     fn is_beyond(&self, other: &Read) -> bool {
@@ -221,17 +335,16 @@ fn lists(search: &TagSearch) -> Vec<(String, Option<String>)> {
     search.tags().take(1).map(|(tag, _)| (tag.to_owned(), None)).collect()
 }
 
-/// The keys of a list from a position on.
-fn bounds(space: Space, search: &TagSearch, tag: &str, value: Option<&str>, from: &[u8]) -> (Key, Key) {
-    let all = keys::tagged(space, tag, value);
-    let row = all.row();
-    let start = Key::new(space, keys::TAGGED, &[&row, from]);
+/// The keys of a list, which `all` is the prefix of, from a position on.
+fn bounds(all: Key, search: &TagSearch, tag: &str, value: Option<&str>, from: &[u8]) -> (Key, Key) {
+    let (row, at) = (all.row(), |parts: &[&[u8]]| Key::new(all.space(), all.column(), parts));
+    let start = at(&[&row, from]);
     let span = search.tags().find(|(name, _)| *name == tag).map(|(_, span)| span);
     let (Some(span), None) = (span, value) else {
         return (start, all.after_prefix());
     };
-    let least = Key::new(space, keys::TAGGED, &[&row, span.least().as_bytes()]);
-    let most = span.most().map(|most| Key::new(space, keys::TAGGED, &[&row, most.as_bytes(), &[0]]).after_prefix());
+    let least = at(&[&row, span.least().as_bytes()]);
+    let most = span.most().map(|most| at(&[&row, most.as_bytes(), &[0]]).after_prefix());
     (start.max(least), most.unwrap_or_else(|| all.after_prefix()))
 }
 

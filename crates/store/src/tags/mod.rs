@@ -10,4 +10,4 @@ mod announce;
 mod find;
 
 pub(crate) use announce::Announced;
-pub use find::{FindBlobs, FoundBlob, FoundPage};
+pub use find::{FindBlobs, FindInclude, FoundBlob, FoundPage};

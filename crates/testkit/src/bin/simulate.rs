@@ -1,17 +1,26 @@
-//! `simulate SEED` lives one world and says what came of it; `simulate --seeds N [--from SEED]` lives many.
+//! `simulate SEED` lives one world and says what came of it; `simulate --seeds N [--from SEED]` lives many. With `--disk` in
+//! front, over the embedded engine on a disk that loses its power.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use lazuli_testkit::sim::{Report, run};
+use lazuli_testkit::sim::{Report, disk, run};
 
-const USAGE: &str = "simulate SEED | --seeds N [--from SEED]";
+const USAGE: &str = "simulate [--disk] [SEED | --seeds N [--from SEED]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().ok();
-    let (from, count) = match words.as_slice() {
-        [] => (Some(1), Some(200)),
+    if let ["--inside", seed, around] = words.as_slice() {
+        return inside(number(seed).expect("a seed"), Path::new(around));
+    }
+    let (on_disk, words) = match words.as_slice() {
+        ["--disk", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let (from, count) = match words {
+        [] => (Some(1), Some(if on_disk { 10 } else { 200 })),
         ["--seeds", count] => (Some(1), number(count)),
         ["--seeds", count, "--from", from] => (number(from), number(count)),
         [seed] => (number(seed), Some(1)),
@@ -21,6 +30,10 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
+    if on_disk { on_disks(from, count) } else { in_memory(from, count) }
+}
+
+fn in_memory(from: u64, count: u64) -> ExitCode {
     let mut total = Report::default();
     for seed in from..from + count {
         match run(seed) {
@@ -31,11 +44,52 @@ fn main() -> ExitCode {
             }
         }
     }
-    let Report { histories, calls, refused, untold, undecided, digest } = total;
-    println!(
-        "seeds {from}..{}: {histories} histories of {calls} calls ({refused} refused, {untold} untold) have an order, \
-         {undecided} undecided; digest {digest:016x}",
-        from + count - 1
-    );
+    println!("seeds {from}..{}: {}; digest {:016x}", from + count - 1, told(&total), total.digest);
     ExitCode::SUCCESS
+}
+
+fn told(report: &Report) -> String {
+    let Report { histories, calls, refused, untold, undecided, .. } = report;
+    format!(
+        "{histories} histories of {calls} calls ({refused} refused, {untold} untold), {undecided} undecided, no violation"
+    )
+}
+
+/// Each in a process of its own, under the recorder.
+fn on_disks(from: u64, count: u64) -> ExitCode {
+    let program = std::env::current_exe().expect("this program");
+    for seed in from..from + count {
+        match disk::watched(&program, seed) {
+            Ok(true) => {}
+            Ok(false) => {
+                println!("again, if not the same: ./simulate --disk {seed}");
+                return ExitCode::FAILURE;
+            }
+            Err(what) => {
+                println!("{what}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn inside(seed: u64, around: &Path) -> ExitCode {
+    match disk::inside(seed, around) {
+        Ok(survived) => {
+            let disk::Survived { lived, cuts, flips, refused, looked } = survived;
+            println!(
+                "seed {seed} on a disk: {} calls; {cuts} power cuts, {flips} flipped bits, {refused} starts refused, then {} calls; \
+                 {} undecided, no violation",
+                lived.calls,
+                looked.calls,
+                lived.undecided + looked.undecided
+            );
+            ExitCode::SUCCESS
+        }
+        Err(what) => {
+            println!("{what}");
+            ExitCode::FAILURE
+        }
+    }
 }

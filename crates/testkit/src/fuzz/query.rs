@@ -80,7 +80,7 @@ pub fn run(input: &[u8]) {
 fn answer(query: request::Query, blob: &[u8]) {
     for step in [blob.len().max(1), 7] {
         let now = Timestamp::from_ticks(638_000_000_000_000_000);
-        let Some(mut run) = Run::new(query.clone(), [7; 16], blob.len() as u64, now) else { return };
+        let mut run = Run::new(query.clone(), [7; 16], blob.len() as u64, now);
         let mut out = run.header();
         for piece in blob.chunks(step) {
             if !run.is_over() {

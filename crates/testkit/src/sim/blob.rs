@@ -383,9 +383,7 @@ fn bind(object: &OneBlob, mut done: Done, answer: &Answer) -> Option<State> {
         Shows::Unchanged => learn_etag(state, Place::Current, answer.etag()?)?,
         Shows::Snapshot => {
             let name = answer.header("x-ms-snapshot")?.to_owned();
-            if !object.versioning {
-                learn_etag(state, Place::Current, answer.etag()?)?;
-            }
+            learn_etag(state, Place::Current, answer.etag()?)?;
             let current = state.current.clone()?;
             if object.versioning {
                 let old = state.current.as_mut()?;

@@ -10,6 +10,7 @@
 
 mod blob;
 mod container;
+pub mod disk;
 mod faults;
 mod lease;
 mod object;

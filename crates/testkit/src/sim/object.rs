@@ -85,15 +85,22 @@ pub async fn one<O: Object>(
 ) -> Result<Option<Record<O>>, String> {
     let request = object.request(&call);
     let (called, from) = (scene.next(), scene.earliest());
+    scene.mark('C', called);
     let told = wire.ask(&request, chance).await;
     let until = scene.time.latest();
     let op = Asked { call, from, until };
     match told {
         Told::Answer(answer) => {
+            scene.mark('R', called);
             object.learn(scene, known, &op.call, &answer);
             Ok(Some(Event { client: id, op, called, returned: Some((answer, scene.next())) }))
         }
         Told::Nothing if O::reads(&op.call) => Ok(None),
+        // Where the engine has threads, nobody knows when it has ended.
+        Told::Nothing if scene.has_threads() => {
+            let until = until + 20;
+            Ok(Some(Event { client: id, op: Asked { until, ..op }, called, returned: None }))
+        }
         Told::Nothing => Ok(Some(Event { client: id, op, called, returned: Some((Answer::unknown(), scene.next())) })),
         Told::Void => Ok(None),
         Told::Wrong(what) => Err(format!("{}: {what}", object.name())),

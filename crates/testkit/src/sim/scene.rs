@@ -1,5 +1,7 @@
 //! What all clients of a world share: the server, the time, and numbers that nobody has had.
 
+use std::fs::File;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +32,8 @@ pub struct Mischief {
     pub jumps: usize,
     pub clients: usize,
     pub calls: usize,
+    /// Bits were flipped: any answer may be an error, and none may be wrong.
+    pub damaged: bool,
 }
 
 impl Mischief {
@@ -42,6 +46,7 @@ impl Mischief {
             jumps: 25,
             clients: 3,
             calls: 9,
+            damaged: false,
         }
     }
 }
@@ -107,11 +112,23 @@ pub struct Scene {
     pub mischief: Mischief,
     /// Blobs as they were once seen: what a copy may ask for.
     pub quarry: Mutex<Vec<Seen>>,
+    /// Where it is written down when a call began, and when it was answered.
+    marks: Option<File>,
     next: AtomicU64,
 }
 
+/// The first number of a scene that goes on where another ended.
+pub const SEQUEL: u64 = 1 << 40;
+
 impl Scene {
-    pub fn new(edge: Arc<Edge>, store: Store, time: Arc<Time>, mischief: Mischief) -> Arc<Self> {
+    pub fn new(
+        edge: Arc<Edge>,
+        store: Store,
+        time: Arc<Time>,
+        mischief: Mischief,
+        marks: Option<File>,
+        first: u64,
+    ) -> Arc<Self> {
         let strangers = accounts(&KEY.replace("Eby8", "Eby9"));
         Arc::new(Self {
             edge,
@@ -121,8 +138,21 @@ impl Scene {
             strangers,
             mischief,
             quarry: Mutex::default(),
-            next: AtomicU64::new(1),
+            marks,
+            next: AtomicU64::new(first),
         })
+    }
+
+    /// Whether what is lived here is recorded: then it is the embedded engine, with its threads.
+    pub fn has_threads(&self) -> bool {
+        self.marks.is_some()
+    }
+
+    /// Notes that a call began (`C`) or was answered (`R`).
+    pub fn mark(&self, what: char, call: u64) {
+        if let Some(mut marks) = self.marks.as_ref() {
+            marks.write_all(format!("{what} {call}\n").as_bytes()).expect("marks never fail");
+        }
     }
 
     /// A number that nobody has had, larger than all before.

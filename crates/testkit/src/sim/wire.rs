@@ -8,7 +8,7 @@ use lazuli_http::{Accounts, Service};
 use lazuli_model::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-use super::scene::Scene;
+use super::scene::{Mischief, Scene};
 use crate::chance::Chance;
 use crate::client::ACCOUNT;
 
@@ -207,6 +207,7 @@ impl Wire {
         }
         match answer.status {
             503 => self.broken(false, "503"),
+            500.. if self.scene.mischief.damaged => Told::Nothing,
             500.. => Told::Wrong(format!("{answer:?} to {request:?}")),
             _ => Told::Answer(answer),
         }
@@ -214,7 +215,8 @@ impl Wire {
 
     /// Right only where there are faults.
     fn broken(&self, void: bool, what: &str) -> Told {
-        match (self.scene.mischief.faults > 0, void) {
+        let Mischief { faults, damaged, .. } = self.scene.mischief;
+        match (faults > 0 || damaged, void) {
             (true, true) => Told::Void,
             (true, false) => Told::Nothing,
             (false, _) => Told::Wrong(format!("{what}, where nothing was broken")),

@@ -1,13 +1,15 @@
 //! One world from one seed: built, lived in, judged.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use lazuli_engine::Engine;
 use lazuli_engine::content::{Content, Memory as ContentMemory};
 use lazuli_engine::memory::{Manners, Memory};
+use lazuli_engine::{BoxFuture, Engine};
 use lazuli_http::{Edge, Options, Service};
 use lazuli_model::AccountName;
 use lazuli_store::Store;
@@ -16,14 +18,14 @@ use tokio::task::JoinHandle;
 use super::blob::{Kind, OneBlob};
 use super::container::OneContainer;
 use super::faults::{Breaking, Dice};
-use super::object::{Object, Record, client};
+use super::object::{Object, Record, client, one};
 use super::queue::OneQueue;
-use super::scene::{Mischief, Scene, Time, accounts};
+use super::scene::{Mischief, SEQUEL, Scene, Time, accounts};
 use super::share::OneShare;
 use super::shelf::Shelf;
 use super::shrink::judge;
 use super::table::Partition;
-use super::wire::{Request, Told, Wire};
+use super::wire::{Answer, Request, Told, Wire};
 use crate::chance::Chance;
 use crate::client::{ACCOUNT, KEY};
 
@@ -72,44 +74,55 @@ async fn live(seed: u64, mischief: Mischief) -> Result<Report, String> {
     let engine = Arc::new(Breaking { inner: engine, dice: dice.clone() });
     let content = Arc::new(Breaking { inner: ContentMemory::new(), dice });
     let versioning = chance.one_in(3);
-    let scene = build(engine, content, time, mischief, versioning).await;
+    let scene = serve(engine, content, time, mischief, None, 1);
     let sweeper = tokio::spawn(sweep(scene.store.clone(), chance.draw()));
 
-    let mut casts = Vec::new();
-    let blobs = [("one", Kind::Block), ("two", Kind::Block), ("log", Kind::Append), ("disk", Kind::Page)];
-    prepare(&scene, Service::Blob, vec![Request::new("PUT", "/blobs?restype=container")], &mut chance).await?;
-    for (name, kind) in blobs {
-        casts.push(cast(&scene, OneBlob { name, kind, versioning }, &mut chance).await?);
-    }
-    casts.push(cast(&scene, OneContainer, &mut chance).await?);
-    casts.push(cast(&scene, Shelf, &mut chance).await?);
-    casts.push(cast(&scene, Partition, &mut chance).await?);
-    casts.push(cast(&scene, OneQueue, &mut chance).await?);
-    casts.push(cast(&scene, OneShare, &mut chance).await?);
+    let casts = everything(&scene, versioning, &mut chance).await?;
     let mut report = Report::default();
     for cast in casts {
-        report.add(cast.await.map_err(|gone| format!("a client ended: {gone}"))??);
+        report.add(cast.await.map_err(|gone| format!("a client ended: {gone}"))??.judge()?);
     }
     sweeper.abort();
     Ok(report)
 }
 
+/// Clients for every kind of object.
+pub async fn everything(scene: &Arc<Scene>, versioning: bool, chance: &mut Chance) -> Result<Vec<Cast>, String> {
+    let account = AccountName::parse(ACCOUNT).expect("a name");
+    let setting = if versioning { "on" } else { "off" };
+    while scene.store.set_account(&account, vec![("versioning".into(), setting.into())]).await.is_err() {}
+    let blobs = [("one", Kind::Block), ("two", Kind::Block), ("log", Kind::Append), ("disk", Kind::Page)];
+    let blobs = blobs.map(|(name, kind)| OneBlob { name, kind, versioning });
+    let container = vec![Request::new("PUT", "/blobs?restype=container")];
+    prepare(scene, Service::Blob, container, chance).await?;
+    prepare(scene, Service::Blob, Shelf.setup(), chance).await?;
+    prepare(scene, Service::Table, Partition.setup(), chance).await?;
+    prepare(scene, Service::Queue, OneQueue.setup(), chance).await?;
+    prepare(scene, Service::File, OneShare.setup(), chance).await?;
+    scene.mark('S', 0);
+    let mut casts: Vec<Cast> = blobs.into_iter().map(|blob| cast(scene, blob, chance)).collect();
+    casts.push(cast(scene, OneContainer, chance));
+    casts.push(cast(scene, Shelf, chance));
+    casts.push(cast(scene, Partition, chance));
+    casts.push(cast(scene, OneQueue, chance));
+    casts.push(cast(scene, OneShare, chance));
+    Ok(casts)
+}
+
 /// The server over `engine` and `content`.
-pub async fn build(
+pub fn serve(
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     time: Arc<Time>,
     mischief: Mischief,
-    versioning: bool,
+    marks: Option<File>,
+    first: u64,
 ) -> Arc<Scene> {
     let store = Store::new(engine, content).digesting_here();
-    let account = AccountName::parse(ACCOUNT).expect("a name");
-    let setting = if versioning { "on" } else { "off" };
-    while store.set_account(&account, vec![("versioning".into(), setting.into())]).await.is_err() {}
-    let next = AtomicU64::new(1);
+    let next = AtomicU64::new(first);
     let ids = Arc::new(move || (u128::from(next.fetch_add(1, SeqCst)) << 64) | 0x51);
     let edge = Edge::new(store.clone(), accounts(KEY), Options::default(), ids);
-    Scene::new(edge, store, time, mischief)
+    Scene::new(edge, store, time, mischief, marks, first)
 }
 
 /// What has to be there, whatever it takes.
@@ -134,28 +147,71 @@ async fn prepare(
     Ok(())
 }
 
-/// Lets clients loose on `object`, and judges what they saw.
-async fn cast<O: Object>(
-    scene: &Arc<Scene>,
-    object: O,
-    chance: &mut Chance,
-) -> Result<JoinHandle<Result<Report, String>>, String>
-where
-    O::State: Send,
-{
-    prepare(scene, O::SERVICE, object.setup(), chance).await?;
+/// What clients of one object saw, when they are done.
+pub type Cast = JoinHandle<Result<Box<dyn Saw>, String>>;
+
+/// What clients of one object saw.
+pub trait Saw: Send + Sync {
+    fn judge(&self) -> Result<Report, String>;
+
+    /// What was seen until somebody cut the power, as `marks` tell, and what is seen in `scene` now.
+    fn judge_after<'a>(&'a self, scene: &'a Arc<Scene>, marks: &'a Marks) -> BoxFuture<'a, Result<Report, String>>;
+}
+
+/// The calls that had begun, and those that had been answered.
+#[derive(Default)]
+pub struct Marks {
+    pub called: BTreeSet<u64>,
+    pub returned: BTreeSet<u64>,
+    /// All that has to be there was there.
+    pub set_up: bool,
+}
+
+struct History<O: Object> {
+    object: Arc<O>,
+    records: Vec<Record<O>>,
+}
+
+impl<O: Object> Saw for History<O> {
+    fn judge(&self) -> Result<Report, String> {
+        let known = judge(&*self.object, &self.records)?;
+        Ok(Report { undecided: usize::from(!known), ..report::<O>(&self.records) })
+    }
+
+    fn judge_after<'a>(&'a self, scene: &'a Arc<Scene>, marks: &'a Marks) -> BoxFuture<'a, Result<Report, String>> {
+        Box::pin(async move {
+            let begun = self.records.iter().filter(|record| marks.called.contains(&record.called));
+            let mut records: Vec<Record<O>> = begun.cloned().collect();
+            for record in &mut records {
+                if !marks.returned.contains(&record.called) {
+                    record.returned = Some((Answer::unknown(), SEQUEL - 1));
+                }
+            }
+            records.retain(|record| !O::reads(&record.op.call) || marks.returned.contains(&record.called));
+            let mut wire = Wire::new(scene.clone(), O::SERVICE);
+            let (mut known, mut chance) = (O::Known::default(), Chance::new(1));
+            for call in self.object.inspect() {
+                records.extend(one(99, scene, &*self.object, &mut wire, &mut known, call, &mut chance).await?);
+            }
+            let known = judge(&*self.object, &records)?;
+            Ok(Report { undecided: usize::from(!known), ..report::<O>(&records) })
+        })
+    }
+}
+
+/// Lets clients loose on `object`.
+fn cast<O: Object>(scene: &Arc<Scene>, object: O, chance: &mut Chance) -> Cast {
     let object = Arc::new(object);
     let clients: Vec<_> = (0..scene.mischief.clients)
         .map(|id| tokio::spawn(client(id, scene.clone(), object.clone(), Chance::new(chance.draw()))))
         .collect();
-    Ok(tokio::spawn(async move {
-        let mut history = Vec::new();
+    tokio::spawn(async move {
+        let mut records = Vec::new();
         for client in clients {
-            history.extend(client.await.map_err(|gone| format!("a client of {} ended: {gone}", object.name()))??);
+            records.extend(client.await.map_err(|gone| format!("a client of {} ended: {gone}", object.name()))??);
         }
-        let known = judge(&*object, &history)?;
-        Ok(Report { undecided: usize::from(!known), ..report::<O>(&history) })
-    }))
+        Ok(Box::new(History { object, records }) as Box<dyn Saw>)
+    })
 }
 
 pub fn report<O: Object>(history: &[Record<O>]) -> Report {
@@ -173,7 +229,7 @@ pub fn report<O: Object>(history: &[Record<O>]) -> Report {
 }
 
 /// Collecting garbage must change nothing that anyone sees.
-async fn sweep(store: Store, seed: u64) {
+pub async fn sweep(store: Store, seed: u64) {
     let mut chance = Chance::new(seed);
     loop {
         if chance.one_in(4) {

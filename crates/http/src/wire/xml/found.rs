@@ -37,6 +37,13 @@ pub fn found_blobs(listing: &FoundListing<'_>, page: &FoundPage) -> Vec<u8> {
             out.push_str("<Blob>");
             name(out, blob.name.as_str(), listing.version);
             element(out, "ContainerName", blob.container.as_str());
+            optional(out, "VersionId", blob.version.map(|id| id.to_iso()).as_deref());
+            if blob.version.is_some() && blob.is_current {
+                element(out, "IsCurrentVersion", "true");
+            }
+            if blob.is_deleted {
+                element(out, "Deleted", "true");
+            }
             let shown = listing.search.shown(&blob.tags);
             let shown = shown.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             tag_set(out, &Tags::new(shown).unwrap_or_default());
@@ -69,6 +76,9 @@ mod tests {
             container: ContainerName::parse("testfindf6db29bb").unwrap(),
             name: BlobName::parse("blob1").unwrap(),
             tags: Tags::parse_query("tag1=firsttag&tag2=secondtag&tag3=thirdtag").unwrap(),
+            version: None,
+            is_current: true,
+            is_deleted: false,
         };
         let page = FoundPage { blobs: vec![blob], next: Some("next".to_owned()) };
         assert_eq!(

@@ -9,6 +9,7 @@ mod found;
 mod listing;
 mod queue;
 mod read;
+mod session;
 
 pub use answers::{acl, block_list, page_list, service_properties, service_stats, tags};
 pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
@@ -25,6 +26,7 @@ pub use queue::{
 };
 
 pub use read::{Document, Node};
+pub use session::{created_session, read_session_request};
 
 use std::fmt::Write as _;
 

@@ -2,6 +2,7 @@
 
 use lazuli_engine::{Fault, Key, Txn};
 use lazuli_model::file::{Share, ShareName};
+use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{AccountName, Timestamp};
 
 use super::{Born, ShareKeys, born, keys, living};
@@ -54,12 +55,13 @@ impl Store {
     }
 }
 
-/// `name 00`, then the place within the name: a snapshot's time, the share itself, or the version of a deleted one.
+/// `name 00`, then the place within the name: the version of a deleted one, a snapshot's time, or the share itself, which comes last
+/// (observed).
 fn place(name: &ShareName, item: &ShareItem) -> Vec<u8> {
     let (time, version) = match (&item.snapshot, &item.deleted) {
         (Some(time), _) => (time.ticks(), 0),
         (None, None) => (u64::MAX, 0),
-        (None, Some(deleted)) => (u64::MAX, u64::from_str_radix(&deleted.version, 16).unwrap_or(u64::MAX)),
+        (None, Some(deleted)) => (0, u64::from_str_radix(&deleted.version, 16).unwrap_or(u64::MAX)),
     };
     [name.as_str().as_bytes(), &[0], &time.to_be_bytes(), &version.to_be_bytes()].concat()
 }
@@ -110,7 +112,7 @@ fn next_name(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, from: 
 
 fn items(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, name: &ShareName) -> Decided<Vec<ShareItem>> {
     let at = ShareAt { account: account.clone(), share: name.clone() };
-    let mut items = Vec::new();
+    let mut items = if list.deleted { buried(txn, &at)? } else { Vec::new() };
     let found: Option<Born> = born(txn, &at)?;
     if let Some(born) = found
         && let Some((share, _)) = living(txn, &born)?
@@ -125,9 +127,6 @@ fn items(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, name: &Sha
         }
         items.push(ShareItem { name: name.clone(), snapshot: None, deleted: None, share });
     }
-    if list.deleted {
-        items.extend(buried(txn, &at)?);
-    }
     Ok(items)
 }
 
@@ -137,10 +136,10 @@ fn buried(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Vec<ShareItem>> {
     let mut items = Vec::new();
     for (key, bytes) in txn.scan(&from, &to, usize::MAX)? {
         let buried: Buried = decode(&bytes)?;
-        let remaining_days = now.seconds_until(buried.until).div_ceil(SECONDS_PER_DAY);
-        if remaining_days > 0 {
+        if now < buried.until {
             let version = format!("{:016X}", keys::read_version(&key).unwrap_or_default());
-            let remaining_days = u32::try_from(remaining_days).unwrap_or(u32::MAX);
+            // Observed: the dates count, so on its last day a share has none left.
+            let remaining_days = u32::try_from(day(buried.until) - day(now)).unwrap_or(u32::MAX);
             let deleted = DeletedShare { version, deleted: buried.deleted, remaining_days };
             items.push(ShareItem {
                 name: at.share.clone(),
@@ -151,4 +150,8 @@ fn buried(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Vec<ShareItem>> {
         }
     }
     Ok(items)
+}
+
+fn day(time: Timestamp) -> u64 {
+    time.ticks() / (SECONDS_PER_DAY * TICKS_PER_SECOND)
 }
