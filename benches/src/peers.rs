@@ -26,7 +26,7 @@ pub fn lazuli_table(binary: &Path, scratch: &Path) -> io::Result<Launch> {
 }
 
 pub fn lazuli_file(binary: &Path, scratch: &Path) -> io::Result<Launch> {
-    lazuli_at("--file-port", binary, scratch)
+    lazuli_at("--file-port", binary, scratch, &[])
 }
 
 /// Durable writes are Lazuli's default and cannot be turned off.
