@@ -15,6 +15,14 @@ sim *seeds:
     ./simulate --disk
     cargo test --release -p lazuli-testkit -p lazuli-store -p lazuli
 
+# The real binary under faults, for so many seconds
+torture seconds="600" seed="1":
+    ./torture {{seconds}} {{seed}}
+
+# Any bytes into a parser, for so many seconds
+fuzz target="all" seconds="60":
+    ./fuzz {{target}} {{seconds}}
+
 # Real clients against the release binary
 conform:
     ./test clients

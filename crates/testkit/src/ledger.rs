@@ -164,14 +164,14 @@ impl Worker {
         for id in ["AAAA", "BBBB", "CCCC"] {
             let content = self.content();
             let answer = client.send("PUT", &name, &format!("comp=block&blockid={id}"), &[], &content)?;
+            if self.troubled && answer.status >= 500 {
+                self.troubles += 1;
+                return Ok(());
+            }
             // An empty block is refused: it then has no place in the list.
             if content.is_empty() {
                 assert_eq!(answer.status, 400, "{name}: {}", answer.code());
                 continue;
-            }
-            if self.troubled && answer.status >= 500 {
-                self.troubles += 1;
-                return Ok(());
             }
             assert_eq!(answer.status, 201, "{name}: {}", answer.code());
             whole.extend(content);
