@@ -247,9 +247,16 @@ async fn what_is_published_is_what_was_changed() {
                     publish_until(&world.store, random.below(40)).await;
                     world.restart();
                 }
+                // Two gateways publish, each with all there is in view, while a third goes on writing.
                 2 => {
-                    let (one, two) = tokio::join!(world.store.feed_step(), other.feed_step());
-                    one.and(two).unwrap();
+                    for _ in 0..3 {
+                        let others = [&world, &world]
+                            .map(|world| Store::new(world.engine.clone(), std::sync::Arc::new(world.content.clone())));
+                        let writing = operate(&world, &mut random, name);
+                        let (one, two, kinds) = tokio::join!(others[0].feed_step(), others[1].feed_step(), writing);
+                        one.and(two).unwrap();
+                        expected.entry(name).or_default().extend(kinds);
+                    }
                 }
                 3 => {
                     publish_until(&other, random.below(40)).await;

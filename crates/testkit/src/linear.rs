@@ -45,7 +45,7 @@ pub fn check<S: Specification>(spec: &S, history: &[Event<S::Op, S::Answer>]) ->
     check_within(spec, history, usize::MAX).map(|_| ())
 }
 
-/// As [`check`], but gives up beyond so many dead ends: `Ok(false)` when nobody knows.
+/// As [`check`], but gives up after so many tries to go on: `Ok(false)` when nobody knows.
 pub fn check_within<S: Specification>(
     spec: &S,
     history: &[Event<S::Op, S::Answer>],
@@ -53,11 +53,11 @@ pub fn check_within<S: Specification>(
 ) -> Result<bool, Violation> {
     assert!(history.len() <= 128, "a history is a bit set of at most 128 operations");
     let dead = HashSet::new();
-    let mut search = Search { spec, history, dead, limit, best: 0, path: Vec::new(), best_path: Vec::new() };
+    let mut search = Search { spec, history, dead, left: limit, best: 0, path: Vec::new(), best_path: Vec::new() };
     if search.explore(0, &spec.initial()) {
         return Ok(true);
     }
-    if search.dead.len() >= limit {
+    if search.left == 0 {
         return Ok(false);
     }
     Err(Violation { done: search.best_path.len(), of: history.len(), story: search.story() })
@@ -67,7 +67,8 @@ struct Search<'a, S: Specification> {
     spec: &'a S,
     history: &'a [Event<S::Op, S::Answer>],
     dead: HashSet<(u128, S::State)>,
-    limit: usize,
+    /// How many more tries there are.
+    left: usize,
     best: u32,
     path: Vec<usize>,
     best_path: Vec<usize>,
@@ -79,7 +80,7 @@ impl<S: Specification> Search<'_, S> {
         if self.all_answered(done) {
             return true;
         }
-        if self.dead.len() >= self.limit || !self.dead.insert((done, state.clone())) {
+        if !self.dead.insert((done, state.clone())) {
             return false;
         }
         if done.count_ones() >= self.best {
@@ -92,6 +93,10 @@ impl<S: Specification> Search<'_, S> {
             if done & (1 << at) != 0 || event.called > horizon {
                 continue;
             }
+            if self.left == 0 {
+                return false;
+            }
+            self.left -= 1;
             let answer = event.returned.as_ref().map(|(answer, _)| answer);
             for next in self.spec.step(state, &event.op, answer) {
                 self.path.push(at);

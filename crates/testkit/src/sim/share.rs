@@ -198,7 +198,10 @@ impl Object for OneShare {
             }
             7..=9 => Call::Read { name },
             10 => Call::Delete { name, lease: lease::shown(chance) },
-            11..=12 => Call::Rename { from: name, to: NAMES[chance.below(NAMES.len())], replace: chance.one_in(2) },
+            11..=12 => {
+                let to = *chance.pick(&NAMES);
+                Call::Rename { from: name, to, replace: chance.one_in(2) }
+            }
             13 => Call::Snapshot,
             14 if !known.is_empty() => Call::ReadSnapshot { snapshot: chance.pick(known).clone(), name },
             14..=15 => Call::List,

@@ -120,8 +120,10 @@ impl Object for Shelf {
 
     fn choose(&self, _scene: &Scene, chance: &mut Chance, known: &Self::Known, value: u64) -> Call {
         match chance.below(10) {
-            0..=3 => Call::Put { name: NAMES[chance.below(NAMES.len())], value },
-            4..=5 => Call::Delete { name: NAMES[chance.below(NAMES.len())] },
+            kind @ 0..=5 => {
+                let name = *chance.pick(&NAMES);
+                if kind < 4 { Call::Put { name, value } } else { Call::Delete { name } }
+            }
             6..=7 if known.is_some() => Call::List { most: 2, from: known.clone() },
             8 => Call::List { most: 2, from: None },
             _ => Call::List { most: 9, from: None },

@@ -5,8 +5,8 @@ use super::object::{Asked, Object, Record};
 use super::wire::Answer;
 use crate::linear::{Specification, Violation, check_within};
 
-/// Dead ends after which nobody knows: a few histories in ten thousand have more.
-const LIMIT: usize = 60_000;
+/// Tries after which nobody knows: one history in thousands takes more.
+const LIMIT: usize = 200_000;
 
 /// A call that nobody was told the end of happened before it was given up, or did not.
 struct Judging<'a, O>(&'a O);

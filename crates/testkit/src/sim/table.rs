@@ -301,7 +301,10 @@ impl Object for Partition {
                 let rows = &ROWS[first..];
                 Call::Batch(rows.iter().map(|row| change(chance, known, row, value)).collect())
             }
-            8 => Call::Get { row: ROWS[chance.below(ROWS.len())] },
+            8 => {
+                let row = *chance.pick(&ROWS);
+                Call::Get { row }
+            }
             9 if known.token.is_some() => Call::Query { most: 2, from: known.token.clone() },
             9 | 10 => Call::Query { most: 2, from: None },
             _ => Call::Query { most: 9, from: None },
