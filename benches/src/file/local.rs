@@ -84,7 +84,9 @@ impl Local {
                         entry?.metadata()?;
                     }
                 }
-                Work::Stat => drop(fs::metadata(self.name(number % self.files))?),
+                Work::Stat => {
+                    fs::metadata(self.name(number % self.files))?;
+                }
             }
             times.push(now() - before);
         }

@@ -267,3 +267,47 @@ async fn a_copy_of_many_windows_is_made_in_steps() {
         world.settle().await;
     }
 }
+
+/// A copy from another host that a process left pending is found by the next one, and is not taken for lost meanwhile.
+#[tokio::test]
+async fn a_pending_copy_is_found_after_a_restart() {
+    for mut world in worlds() {
+        world.create("box", 1).await;
+        let copy = CopyBlob {
+            id: 7,
+            source: "http://there/file".into(),
+            family: Family::Copy,
+            metadata: None,
+            tags: CopyTags::These(Tags::default()),
+            tier: None,
+            seal: None,
+            protection: Protection::default(),
+            encryption: Encryption::Service,
+            conditions: Conditions::default(),
+            lease: None,
+            may_overwrite: true,
+        };
+        let fetch = lazuli_store::Fetch {
+            url: "http://there/file?sig=secret".into(),
+            authorization: None,
+            version: None,
+            etag: Some("\"1\"".into()),
+            account: "account".into(),
+            container: "box".into(),
+        };
+        let source = Blob::new(Kind::Block, ContentRef::EMPTY, world.store.now());
+        world.store.begin_copy(&blob("a"), copy, source, 5, fetch.clone()).await.unwrap();
+        world.restart();
+        world.advance_seconds(DAY);
+        let mut unfinished = world.store.unfinished_copies().await.unwrap();
+        let found = unfinished.pop().unwrap();
+        assert!(unfinished.is_empty() && found.fetch == fetch && found.encryption == Encryption::Service);
+        world.sweep().await;
+        let content = world.receive(b"bytes").await;
+        let whole = world.store.end_copy(&found.copying, content).await.unwrap();
+        assert_eq!(whole.copy.unwrap().status, CopyStatus::Success);
+        assert_eq!(world.bytes_of("a", Which::Current).await.unwrap(), b"bytes");
+        assert!(world.store.unfinished_copies().await.unwrap().is_empty(), "it has ended, and its row goes");
+        world.settle().await;
+    }
+}

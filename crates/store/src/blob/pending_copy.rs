@@ -163,6 +163,8 @@ impl Store {
             match under_way {
                 Some((blob, Errand { task: Task::Fetch(fetch), .. })) => {
                     let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
+                    // Somebody is at it again, also for a round that comes by before its first byte does.
+                    self.renew_copy(&copying, 0).await?;
                     found.push(Unfinished { copying, fetch, encryption: blob.encryption });
                 }
                 Some((_, Errand { task: Task::Build { .. } | Task::Follow, .. })) | None => {

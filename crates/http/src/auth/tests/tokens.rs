@@ -260,3 +260,40 @@ fn a_sas_for_one_user_wants_that_users_token() {
     assert!(why(ask(&accounts, &url, &user("other"))).contains("another user"));
     assert!(matches!(ask(&accounts, &url, &user("user")), Ok(Identity::Delegated(..))));
 }
+
+/// A session is of its maker and of one container, for five minutes, and signs as Shared Key does.
+#[test]
+fn a_session_does_what_its_maker_may_in_one_container() {
+    use crate::auth::session;
+    use crate::blob::{delete_blob, get_blob};
+    let accounts = trusting(Mode::Basic, None, vec![assigned(OID, Role::BlobReader, None)]);
+    let (here, there) = (format!("{PLACE}/ccc/b"), format!("{PLACE}/ddd/b"));
+    let Ok(Identity::Token(maker)) = ask(&accounts, &here, &token(None, HEADER, &claims(""))) else {
+        panic!("a token");
+    };
+    let account = accounts.get(ACCOUNT).expect("the account");
+    let now = arrival(Service::Blob, NOW).now;
+    let sent = |url: &str, token: &str, key: &str| {
+        let with = |signature: &str| {
+            let authorization = format!("Session {token}:{signature}");
+            identify(&head("GET", url, &[("authorization", &authorization), ("x-ms-date", DATE)]), &accounts)
+        };
+        // A wrong signature is told what to sign.
+        let said = why(with("none"));
+        let text = said.split("string to sign: '").nth(1).map(|rest| rest.trim_end_matches("'.").to_owned());
+        let Some(text) = text else { return with("none") };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &STANDARD.decode(key).expect("a key"));
+        with(&STANDARD.encode(hmac::sign(&key, text.as_bytes())))
+    };
+    let session = session::create(&account, &maker, "ccc", now);
+    let reader = sent(&here, &session.token, &session.key).expect("a session");
+    assert!(may(&reader, &get_blob::SPEC, &here) && !may(&reader, &delete_blob::SPEC, &here));
+    assert!(why(sent(&there, &session.token, &session.key)).contains("another container"));
+    let other = session::create(&account, &maker, "ddd", now);
+    assert!(why(sent(&here, &session.token, &other.key)).starts_with("The MAC signature"));
+    let forged = session.token.replacen(|c: char| c.is_ascii_alphabetic(), "9", 1);
+    assert!(why(sent(&here, &forged, &session.key)).contains("no session"));
+    let over =
+        session::create(&account, &maker, "ccc", lazuli_model::Timestamp::from_ticks(now.ticks() - 6_000_000_000));
+    assert!(why(sent(&here, &over.token, &over.key)).contains("create a new session"));
+}
