@@ -9,14 +9,17 @@ mod compare;
 mod contest;
 mod databases;
 mod file;
+mod growth;
 mod load;
 mod peers;
+mod plot;
 mod queue;
 mod reply;
 mod report;
 mod request;
 mod restart;
 mod server;
+mod sweep;
 mod table;
 mod work;
 
@@ -26,6 +29,10 @@ use clap::Parser;
 enum Arguments {
     /// Lazuli against its peers, all in one run
     Compare(compare::Options),
+    /// Sizes from 1 KiB to 1 GiB and 1 to 256 clients, against Azurite and nginx, with plots
+    Sweep(sweep::Options),
+    /// The same operation beside little and beside much
+    Growth(growth::Options),
     /// Queues at every depth, against Azurite, Redis and PostgreSQL
     Queue(queue::Options),
     /// Files: ranges, large directories, renames and snapshots, against the file system below
@@ -39,6 +46,8 @@ enum Arguments {
 fn main() -> std::io::Result<()> {
     match Arguments::parse() {
         Arguments::Compare(options) => compare::run(&options),
+        Arguments::Sweep(options) => sweep::run(&options),
+        Arguments::Growth(options) => growth::run(&options),
         Arguments::Queue(options) => queue::run(&options),
         Arguments::File(options) => file::run(&options),
         Arguments::Table(options) => table::run(&options),

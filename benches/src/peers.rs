@@ -9,23 +9,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub fn lazuli(binary: &Path, scratch: &Path) -> io::Result<Launch> {
-    lazuli_at("--blob-port", binary, scratch)
+    lazuli_at("--blob-port", binary, scratch, &[])
+}
+
+/// With more flags.
+pub fn lazuli_with(binary: &Path, scratch: &Path, flags: &[&str]) -> io::Result<Launch> {
+    lazuli_at("--blob-port", binary, scratch, flags)
 }
 
 pub fn lazuli_queue(binary: &Path, scratch: &Path) -> io::Result<Launch> {
-    lazuli_at("--queue-port", binary, scratch)
+    lazuli_at("--queue-port", binary, scratch, &[])
 }
 
 pub fn lazuli_table(binary: &Path, scratch: &Path) -> io::Result<Launch> {
-    lazuli_at("--table-port", binary, scratch)
+    lazuli_at("--table-port", binary, scratch, &[])
 }
 
 pub fn lazuli_file(binary: &Path, scratch: &Path) -> io::Result<Launch> {
-    lazuli_at("--file-port", binary, scratch)
+    lazuli_at("--file-port", binary, scratch, &[])
 }
 
 /// Durable writes are Lazuli's default and cannot be turned off.
-fn lazuli_at(service: &str, binary: &Path, scratch: &Path) -> io::Result<Launch> {
+fn lazuli_at(service: &str, binary: &Path, scratch: &Path, flags: &[&str]) -> io::Result<Launch> {
     const PORTS: [&str; 7] =
         ["--blob-port", "--queue-port", "--table-port", "--file-port", "--dfs-port", "--smb-port", "--console-port"];
     let location = scratch.join("lazuli");
@@ -36,6 +41,7 @@ fn lazuli_at(service: &str, binary: &Path, scratch: &Path) -> io::Result<Launch>
     for other in PORTS {
         command.extend([other, if other == service { &own_port } else { "0" }]);
     }
+    command.extend(flags);
     Ok(Launch::new("Lazuli", port, &command))
 }
 
@@ -68,12 +74,17 @@ fn azurite_at(service: &str, clients: &Path, scratch: &Path) -> io::Result<Launc
 
 /// Serves the same bytes as plain files, with sendfile.
 pub fn nginx(scratch: &Path) -> io::Result<Launch> {
+    nginx_with(scratch, &[("small", SMALL, SMALL_COUNT), ("large", LARGE, LARGE_COUNT)])
+}
+
+/// Of each container, so many files of so many bytes.
+pub fn nginx_with(scratch: &Path, files: &[(&str, usize, u64)]) -> io::Result<Launch> {
     let root = scratch.join("nginx");
-    for (container, size, count) in [("small", SMALL, SMALL_COUNT), ("large", LARGE, LARGE_COUNT)] {
+    for (container, size, count) in files {
         let directory = root.join(container);
         fs::create_dir_all(&directory)?;
-        let bytes = noise(size);
-        for number in 0..count {
+        let bytes = noise(*size);
+        for number in 0..*count {
             fs::write(directory.join(file_name(number)), &bytes)?;
         }
     }

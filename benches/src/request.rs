@@ -94,6 +94,12 @@ impl Site {
         Request { body, ..self.numbered("PUT", container, &extra, 201) }
     }
 
+    /// With nothing in it but its tags.
+    pub fn put_tagged(&self, container: &str, tags: &str) -> Request {
+        let extra = format!("x-ms-blob-type: BlockBlob\r\nx-ms-tags: {tags}\r\nContent-Length: 0\r\n");
+        self.numbered("PUT", container, &extra, 201)
+    }
+
     pub fn get(&self, container: &str, population: u64) -> Request {
         Request { population: Some(population), ..self.numbered("GET", container, "", 200) }
     }
@@ -148,6 +154,16 @@ impl Site {
 
     pub fn list(&self, container: &str, page: u64) -> Request {
         let query = format!("restype=container&comp=list&maxresults={page}&{}", sas());
+        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+    }
+
+    pub fn list_versions(&self, container: &str, page: u64) -> Request {
+        let query = format!("restype=container&comp=list&include=versions&maxresults={page}&{}", sas());
+        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+    }
+
+    pub fn find(&self, container: &str, expression: &str) -> Request {
+        let query = format!("restype=container&comp=blobs&where={}&{}", encode(expression), sas());
         request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
     }
 
@@ -301,7 +317,7 @@ pub fn encode(text: &str) -> String {
 
 /// An account SAS for everything the benchmark does, valid for as long as anyone will run it.
 pub fn sas() -> String {
-    let (permissions, services, types, expiry) = ("rwdlacup", "bqtf", "sco", "2099-01-01T00:00:00Z");
+    let (permissions, services, types, expiry) = ("rwdlacuptf", "bqtf", "sco", "2099-01-01T00:00:00Z");
     let text = format!("{ACCOUNT}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{VERSION}\n\n");
     let key = BASE64_STANDARD.decode(KEY).expect("the development key is base64");
     let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes());

@@ -28,6 +28,10 @@ impl Peer for Azure {
         Ok(Box::new(Client::connect(self.at)?))
     }
 
+    fn empty(&self) -> io::Result<()> {
+        Client::connect(self.at)?.ask("DELETE", "bench/messages", "", b"", 204).map(drop)
+    }
+
     fn fill(&self, count: u64) -> io::Result<()> {
         const CLIENTS: u64 = 64;
         std::thread::scope(|scope| {

@@ -11,6 +11,7 @@ mod redis;
 use crate::clock::now;
 use crate::databases;
 use crate::peers::{self, Scratch};
+use crate::plot::{Chart, Line};
 use crate::report;
 use crate::server::Server;
 use std::fmt::Write as _;
@@ -50,6 +51,7 @@ pub struct Options {
 pub trait Peer: Sync {
     fn name(&self) -> &'static str;
     fn connect(&self) -> io::Result<Box<dyn Connection>>;
+    fn empty(&self) -> io::Result<()>;
     /// Adds messages in whatever way is fastest.
     fn fill(&self, count: u64) -> io::Result<()>;
 }
@@ -89,17 +91,14 @@ pub fn run(options: &Options) -> io::Result<()> {
         Box::new(postgres::Postgres::new(postgres.port)?),
     ];
     let mut rows = Vec::new();
-    let mut filled = [0; 4];
     for &depth in &options.depths {
-        for (peer, filled) in peers.iter().zip(&mut filled) {
-            if takes_part(peer.as_ref(), depth, options) {
-                peer.fill(depth.saturating_sub(*filled))?;
-                *filled = depth;
-            }
+        for peer in peers.iter().filter(|peer| takes_part(peer.as_ref(), depth, options)) {
+            peer.empty()?;
+            peer.fill(depth)?;
         }
-        for clients in [1, 32] {
-            // Puts come last: they leave the queue deeper.
-            for work in [Work::Turn, Work::Put] {
+        // Puts come last: they leave the queue deeper.
+        for work in [Work::Turn, Work::Put] {
+            for clients in [1, 32] {
                 rows.extend(line(&peers, depth, clients, work, options)?);
             }
         }
@@ -190,5 +189,18 @@ fn write(rows: &[Row], load_before: &str, scratch: &Scratch, options: &Options) 
     text += "| work | depth | clients | server | per second | p50 ms | p99 ms |\n|---|--:|--:|---|--:|--:|--:|\n";
     rows.iter().for_each(|row| writeln!(text, "{}", row.markdown()).expect("text grows"));
     println!("\n{text}");
+    draw(rows, options)?;
     report::replace(options.report.as_deref(), "queues", &text)
+}
+
+/// Turns of 32 clients over the depth.
+fn draw(rows: &[Row], options: &Options) -> io::Result<()> {
+    let turns = |who: &str| {
+        let own = rows.iter().filter(|row| row.who == who && row.clients == 32 && matches!(row.work, Work::Turn));
+        Line { name: who.into(), points: own.map(|row| (row.depth as f64, row.rate)).collect() }
+    };
+    let lines = ["Lazuli", "Azurite", "Redis", "PostgreSQL"].map(turns).into();
+    let title = "Get, delete, put: 32 clients";
+    let chart = Chart { title, across: "messages in the queue", up: "turns per second", lines };
+    chart.write(options.report.as_deref(), "queue")
 }

@@ -35,6 +35,10 @@ impl Peer for Postgres {
         Ok(Box::new(Session { client, put, get, delete, text: "x".repeat(TEXT) }))
     }
 
+    fn empty(&self) -> io::Result<()> {
+        connect_postgres(self.port)?.batch_execute("truncate bench").map_err(io::Error::other)
+    }
+
     fn fill(&self, count: u64) -> io::Result<()> {
         let fill = format!("insert into bench (text) select repeat('x', {TEXT}) from generate_series(1, {count})");
         let mut client = connect_postgres(self.port)?;

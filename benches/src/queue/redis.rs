@@ -18,6 +18,10 @@ impl Peer for Redis {
         Ok(Box::new(self.client()?))
     }
 
+    fn empty(&self) -> io::Result<()> {
+        self.client()?.command(&["DEL", "bench"]).map(drop)
+    }
+
     fn fill(&self, count: u64) -> io::Result<()> {
         let mut client = self.client()?;
         let mut left = count;

@@ -6,6 +6,7 @@
 //! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
+mod ahead;
 mod directory;
 mod hot;
 mod journal;
@@ -13,6 +14,7 @@ mod keys;
 mod look;
 mod metrics;
 mod room;
+mod turns;
 mod versions;
 mod writer;
 
@@ -29,7 +31,7 @@ pub use room::{Probe, Room};
 
 use hot::Hot;
 use keys::Keys;
-use writer::{Message, Writer};
+use turns::{Message, Queue, Turns};
 
 pub struct Options {
     pub clock: Clock,
@@ -61,6 +63,7 @@ pub(crate) struct Shared {
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
     hot: Hot,
+    turns: Turns,
     metrics: metrics::Meters,
 }
 
@@ -80,11 +83,12 @@ impl Embedded {
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
             hot: Hot::new(options.hot_bytes),
+            turns: Turns::default(),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
-        let writer = Writer::new(shared.clone(), jobs);
-        let thread = std::thread::Builder::new().name("lazuli:writer".into()).spawn(move || writer.run());
+        let queue_of_jobs = Queue::new(shared.clone(), jobs);
+        let thread = std::thread::Builder::new().name("lazuli:writer".into()).spawn(move || queue_of_jobs.run());
         let thread = thread.map_err(|error| OpenError::io(shared.directory.path(), &error))?;
         Ok(Self { shared, queue, writer: Mutex::new(Some(thread)) })
     }
@@ -118,6 +122,7 @@ impl Drop for Embedded {
 impl Engine for Embedded {
     fn submit(&self, _at: Partition, job: Box<dyn Job>) {
         self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let Some(job) = turns::take(&self.shared, job) else { return };
         if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
             job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
         }

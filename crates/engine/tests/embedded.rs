@@ -85,7 +85,7 @@ async fn the_suite_from_many_threads() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stamps_go_on_after_reopening_though_the_clock_went_back() {
     let scratch = Scratch::new("stamps");
     let mut last = Stamp(0);
@@ -97,7 +97,7 @@ async fn stamps_go_on_after_reopening_though_the_clock_went_back() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_submitted_before_close_is_there_afterwards() {
     let scratch = Scratch::new("close");
     let engine = open(&scratch);
@@ -193,6 +193,31 @@ async fn a_full_disk_stops_writes_and_nothing_else() {
     put(&engine, b"b", "value").await.expect("there is room again");
 }
 
+/// One caller after another needs no other thread; many at once are written together, by the writer's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_alone_writes_itself() {
+    let scratch = Scratch::new("alone");
+    let engine = open(&scratch);
+    for n in 0..100_u8 {
+        put(&engine, &[n], "value").await.expect("there is room");
+        assert_eq!(get(&engine, &[n]).await, Ok(Some("value".into())), "{n}");
+    }
+    let alone = engine.metrics();
+    assert!(alone.written_alone > 0 && alone.commits == 100, "{alone:?}");
+    let crowd: Vec<_> = (0..100_u8)
+        .map(|n| {
+            let engine = engine.clone();
+            tokio::spawn(async move { put(&engine, &[n, 1], "value").await })
+        })
+        .collect();
+    for done in crowd {
+        done.await.expect("no panic").expect("there is room");
+    }
+    assert!(engine.metrics().commits < 200, "{:?}", engine.metrics());
+    engine.close();
+    assert_eq!(put(&engine, b"late", "value").await, Err(Fault::Unavailable("the engine has stopped".into())));
+}
+
 #[tokio::test]
 async fn a_probe_that_fails_stops_nothing() {
     let scratch = Scratch::new("probe");
@@ -226,7 +251,7 @@ fn free(path: impl AsRef<Path>) -> usize {
 }
 
 /// With the probe honest, writes stop in time; with a probe that lies, commits fail in earnest and the store is reopened.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_is_really_full() {
     for honest in [true, false] {
         let scratch = Scratch::new(if honest { "tmpfs-honest" } else { "tmpfs-lying" });

@@ -84,10 +84,12 @@ impl Timestamp {
 
     /// `2022-07-21T23:53:15.12Z`: as many digits of fraction as there is something to say, and no point without any.
     pub fn to_iso_short(self) -> String {
-        let text = self.to_iso();
-        let digits = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.');
+        let mut text = self.to_iso();
+        let said = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').len();
         // The seconds end at 19: zeros before that are not of the fraction.
-        format!("{}Z", &text[..digits.len().max(19)])
+        text.truncate(said.max(19));
+        text.push('Z');
+        text
     }
 
     /// ISO 8601 in the forms that SAS, policies and snapshots use: a date; a date with minutes, seconds, or up to seven
@@ -277,7 +279,7 @@ fn digits(into: &mut [u8], mut value: u32) {
 
 fn ascii(bytes: &[u8]) -> String {
     debug_assert!(bytes.is_ascii());
-    String::from_utf8_lossy(bytes).into_owned()
+    str::from_utf8(bytes).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -64,6 +64,12 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics, content_s
         "The longest commit so far.",
         seconds(metrics.commit_nanos_max),
     );
+    page.one(
+        "lazuli_engine_written_alone_total",
+        "counter",
+        "Writes that a lone caller made on its own thread.",
+        metrics.written_alone,
+    );
     page.one("lazuli_engine_batch_transactions_max", "gauge", "The largest batch so far.", metrics.batch_max);
     page.one("lazuli_engine_queued", "gauge", "Decisions that wait.", metrics.queued);
     page.one("lazuli_engine_turned_away_total", "counter", "Writes refused for want of room.", metrics.turned_away);

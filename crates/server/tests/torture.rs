@@ -293,10 +293,13 @@ fn slow_senders() {
     well(&server);
 }
 
+/// Writes itself in parts, for as long as somebody takes them.
+type Document = fn(&mut dyn FnMut(&[u8]) -> bool);
+
 /// A document that is small on the wire and large in a careless reader, or large on the wire and nothing in it.
 struct Bomb {
     name: &'static str,
-    document: fn(&mut dyn FnMut(&[u8]) -> bool),
+    document: Document,
 }
 
 const BLANKS: usize = 100 << 20;

@@ -18,6 +18,7 @@ mod keys;
 mod lending;
 mod manifest;
 mod md5;
+mod onward;
 mod queue;
 mod readers;
 mod records;
@@ -37,6 +38,7 @@ pub use file::{
     ShareItem, SharePage,
 };
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
+pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use sparse::{Difference, Range};

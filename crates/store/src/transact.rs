@@ -8,7 +8,7 @@ use lazuli_engine::{EngineExt, Fault, Halt, Key, Partition, Stop, Txn};
 use lazuli_model::{Refusal, Timestamp};
 
 use crate::records::{self, Record};
-use crate::{BlobAt, Failure, Store, keys};
+use crate::{BlobAt, Failure, Store, keys, onward};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
 #[derive(Debug)]
@@ -105,8 +105,8 @@ impl Store {
         };
         let store = self.clone();
         let mut undecided = Undecided(Some(staged));
-        // A task of its own: if the caller goes away, the pieces must not be dropped while a record comes to name them.
-        let settled = tokio::spawn(async move {
+        // If the caller goes away, the pieces must not be dropped while a record comes to name them.
+        onward(async move {
             let answer = store.transact(at, decide).await;
             match (&answer, undecided.0.take()) {
                 (Ok(_), Some(staged)) => staged.adopted(),
@@ -115,7 +115,7 @@ impl Store {
                 (_, None) => {}
             }
             answer
-        });
-        settled.await.unwrap_or_else(|_| Err(Fault::Unavailable("the server is stopping".into()).into()))
+        })
+        .await
     }
 }

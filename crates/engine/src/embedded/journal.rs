@@ -25,7 +25,7 @@ const CLEAR: u8 = 4;
 /// sequence numbers anew, below those of its tables.
 pub(super) fn empty(keys: &Path) -> io::Result<()> {
     // With more than one, the store had not finished with the older ones.
-    if let [journal] = &journals(keys)?[..] {
+    if let [(_, journal)] = &journals(keys)?[..] {
         cut(journal, 0)?;
     }
     Ok(())
@@ -36,7 +36,7 @@ pub(super) fn empty(keys: &Path) -> io::Result<()> {
 /// their values look like entries), though it discards others. A torn batch with whole ones after it is another matter,
 /// and left alone. True if something was cut.
 pub(super) fn cut_torn_tail(keys: &Path) -> io::Result<bool> {
-    let Some(newest) = journals(keys)?.pop() else { return Ok(false) };
+    let Some((_, newest)) = journals(keys)?.pop() else { return Ok(false) };
     let bytes = fs::read(&newest)?;
     let mut begin = 0;
     while let Some(batch) = Batch::read(&bytes[begin..]).filter(|batch| batch.intact) {
@@ -71,8 +71,8 @@ fn cut(journal: &Path, length: usize) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Oldest first.
-fn journals(keys: &Path) -> io::Result<Vec<PathBuf>> {
+/// With their numbers, oldest first.
+pub(super) fn journals(keys: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut journals = Vec::new();
     for entry in fs::read_dir(keys)? {
         let path = entry?.path();
@@ -82,7 +82,7 @@ fn journals(keys: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     journals.sort();
-    Ok(journals.into_iter().map(|(_, path)| path).collect())
+    Ok(journals)
 }
 
 struct Batch {

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
+use super::ahead::Ahead;
 use super::{journal, versions};
 use crate::{Fault, Halt, Key, Stamp, View};
 
@@ -23,9 +24,14 @@ const MEMTABLE_NEVER_BYTES: u64 = 1 << 40;
 pub(super) const KEY_MAX: usize = u16::MAX as usize;
 pub(super) const VALUE_MAX: usize = u32::MAX as usize;
 
+/// What the journal has at most beside keys and values: for a batch with its mark, for an entry.
+const BATCH_BYTES: u64 = 128;
+const ENTRY_BYTES: u64 = 64;
+
 pub(super) struct Keys {
     database: Database,
     keyspace: Keyspace,
+    ahead: Mutex<Ahead>,
     /// The state that looks see: ours to move, so that it moves together with the hot entries.
     published: RwLock<Arc<Snapshot>>,
 }
@@ -63,6 +69,7 @@ impl Keys {
     }
 
     fn open_as_it_is(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
+        let appended = if path.exists() { journal::journals(path)?.pop().map(|(number, _)| number) } else { None };
         // One worker thread measured best on two cores.
         let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_NEVER_BYTES);
@@ -70,7 +77,7 @@ impl Keys {
         // The store does not: by POSIX, a power cut could take the names of its keyspaces (testkit's `power_cut`).
         std::fs::File::open(path.join("keyspaces"))?.sync_all()?;
         let published = RwLock::new(Arc::new(database.snapshot()));
-        Ok(Self { database, keyspace, published })
+        Ok(Self { database, keyspace, ahead: Mutex::new(Ahead::new(path, appended)), published })
     }
 
     pub fn mark(&self) -> fjall::Result<Stamp> {
@@ -83,7 +90,11 @@ impl Keys {
     pub fn commit(&self, writes: &BTreeMap<Key, Option<Bytes>>, mark: Stamp) -> fjall::Result<()> {
         let batch = fjall::OwnedWriteBatch::with_capacity(self.database.clone(), writes.len() + 1);
         let mut batch = batch.durability(Some(PersistMode::SyncData));
+        let mut bytes = BATCH_BYTES;
         for (key, value) in writes {
+            // The journal compresses long values, and compression can make them longer, by less than this.
+            let value_bytes = value.as_ref().map_or(0, |value| value.len() + value.len() / 8);
+            bytes += (key.as_bytes().len() + value_bytes) as u64 + ENTRY_BYTES;
             // Copied: what stays in memory until it is flushed must not keep a whole request's buffer alive.
             match value {
                 Some(value) => batch.insert(&self.keyspace, key.as_bytes(), &value[..]),
@@ -91,6 +102,7 @@ impl Keys {
             }
         }
         batch.insert(&self.keyspace, MARK, mark.0.to_be_bytes());
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).make_room(bytes);
         batch.commit()
     }
 

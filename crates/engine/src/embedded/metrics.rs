@@ -29,6 +29,8 @@ meters! {
     /// Transactions in those batches, and their bytes.
     committed_transactions,
     committed_bytes,
+    /// Decisions that a caller wrote on its own thread, being alone.
+    written_alone,
     /// The largest batch so far, in transactions.
     batch_max,
     /// Nanoseconds in commits (journal, sync, publishing): in all, and the longest.

@@ -1,8 +1,8 @@
-//! The writer: drains the queue, runs each decision over the durable state and the batch so far, commits the batch with
-//! one sync, then settles all of it. While one batch syncs, the next one queues; so batches grow with the load.
+//! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
+//! all of it. `turns` says on which thread.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::PoisonError;
 use std::thread::park_timeout;
 use std::time::Duration;
 
@@ -28,18 +28,10 @@ const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
-/// How often to try to reopen a store that failed, when nobody asks it anything.
-const REOPEN_POLL: Duration = Duration::from_secs(1);
 
-pub(super) enum Message {
-    Run(Box<dyn Job>),
-    Close,
-}
-
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    queue: mpsc::Receiver<Message>,
-    closing: bool,
+/// Whoever has the turn writes. It is one of these at a time, so decisions run one after another.
+pub(super) struct Writer<'a> {
+    shared: &'a Shared,
 }
 
 type Writes = BTreeMap<Key, Option<Bytes>>;
@@ -53,61 +45,41 @@ struct Batch {
     jobs: Vec<(Box<dyn Job>, Result<(), Fault>)>,
 }
 
-impl Writer {
-    pub fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Message>) -> Self {
-        Self { shared, queue, closing: false }
+impl<'a> Writer<'a> {
+    pub fn new(shared: &'a Shared) -> Self {
+        Self { shared }
     }
 
-    pub fn run(mut self) {
-        while let Some(first) = self.next() {
-            self.batch(first);
-        }
-        while let Ok(Message::Run(job)) = self.queue.try_recv() {
-            self.settle(job, Err(Fault::Unavailable("the engine has stopped".into())));
-        }
-        self.close();
-    }
-
-    /// The next decision, or `None` at the end.
-    fn next(&mut self) -> Option<Box<dyn Job>> {
-        while !self.closing {
-            let message = if self.is_open() {
-                self.queue.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
-            } else {
-                self.queue.recv_timeout(REOPEN_POLL)
-            };
-            match message {
-                Ok(Message::Run(job)) => return Some(job),
-                Ok(Message::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => self.closing = true,
-                Err(mpsc::RecvTimeoutError::Timeout) => drop(self.reopen()),
-            }
-        }
-        None
-    }
-
-    fn batch(&mut self, first: Box<dyn Job>) {
-        let ready = self.be_ready();
+    /// Runs `first` and what `more` has to add, commits it, and settles it. Says how many there were.
+    pub fn batch(&self, first: Box<dyn Job>, more: impl FnMut() -> Option<Box<dyn Job>>) -> usize {
         let mut batch = Batch::default();
-        let committed = match ready {
-            Ok(()) => self.fill_and_commit(&mut batch, first),
+        let committed = match self.be_ready() {
+            Ok(()) => self.fill_and_commit(&mut batch, first, more),
             Err(fault) => {
                 batch.jobs.push((first, Err(fault)));
                 Ok(())
             }
         };
+        let count = batch.jobs.len();
         for (job, own) in batch.jobs {
             self.settle(job, committed.clone().and(own));
         }
+        count
     }
 
-    fn fill_and_commit(&mut self, batch: &mut Batch, first: Box<dyn Job>) -> Result<(), Fault> {
-        let shared = self.shared.clone();
+    fn fill_and_commit(
+        &self,
+        batch: &mut Batch,
+        first: Box<dyn Job>,
+        more: impl FnMut() -> Option<Box<dyn Job>>,
+    ) -> Result<(), Fault> {
+        let shared = self.shared;
         let guard = shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let Some(keys) = guard.as_ref() else {
             batch.jobs.push((first, Err(reopening())));
             return Ok(());
         };
-        self.fill(batch, first, keys);
+        self.fill(batch, first, more, keys);
         if batch.writes.is_empty() {
             return Ok(()); // all of it rests on what is durable already
         }
@@ -127,7 +99,13 @@ impl Writer {
         self.settle_failure(mark, keys::fault(&error))
     }
 
-    fn fill(&mut self, batch: &mut Batch, first: Box<dyn Job>, keys: &Keys) {
+    fn fill(
+        &self,
+        batch: &mut Batch,
+        first: Box<dyn Job>,
+        mut more: impl FnMut() -> Option<Box<dyn Job>>,
+        keys: &Keys,
+    ) {
         let mut base = keys.snapshot();
         let mut allowance = self.allowance(keys);
         let mut next = Some(first);
@@ -135,23 +113,8 @@ impl Writer {
             let fate = self.decide(batch, job.as_mut(), &mut base, &mut allowance);
             batch.jobs.push((job, fate));
             if batch.jobs.len() < BATCH_TRANSACTIONS && batch.bytes < BATCH_BYTES {
-                next = self.next_now();
+                next = more();
             }
-        }
-    }
-
-    fn next_now(&mut self) -> Option<Box<dyn Job>> {
-        match self.queue.try_recv() {
-            Ok(Message::Run(job)) if !self.closing => Some(job),
-            Ok(Message::Run(job)) => {
-                self.settle(job, Err(Fault::Unavailable("the engine has stopped".into())));
-                None
-            }
-            Ok(Message::Close) => {
-                self.closing = true;
-                None
-            }
-            Err(_) => None,
         }
     }
 
@@ -180,7 +143,7 @@ impl Writer {
         Ok(())
     }
 
-    fn settle(&self, job: Box<dyn Job>, fate: Result<(), Fault>) {
+    pub fn settle(&self, job: Box<dyn Job>, fate: Result<(), Fault>) {
         self.shared.metrics.queued.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         add(&self.shared.metrics.settled, 1);
         job.settle(fate);
@@ -203,8 +166,8 @@ impl Writer {
 }
 
 /// Staying able to write.
-impl Writer {
-    fn is_open(&self) -> bool {
+impl Writer<'_> {
+    pub fn is_open(&self) -> bool {
         self.shared.keys.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
@@ -251,7 +214,7 @@ impl Writer {
     }
 
     /// Leaves little to replay for the next start. If that fails, it only takes longer.
-    fn close(&self) {
+    pub fn close(&self) {
         let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
         self.shared.hot.forget(|| {});
         let Some(keys) = taken else { return };
@@ -273,7 +236,7 @@ impl Writer {
     }
 
     /// Closes the store and opens it again, from what is on disk. Looks wait for it.
-    fn reopen(&self) -> Result<Stamp, Fault> {
+    pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
         self.shared.hot.forget(|| *slot = None);

@@ -16,29 +16,44 @@ use super::{links, numbers};
 
 /// Text in quotes, as the service writes it: everything but plain ASCII is escaped.
 pub fn string(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
     out.push('"');
-    let mut plain = 0;
-    for (at, c) in text.char_indices() {
-        if (' '..='\u{7f}').contains(&c) && c != '"' && c != '\\' {
-            continue;
-        }
-        out.push_str(&text[plain..at]);
-        plain = at + c.len_utf8();
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
-                let _ = write!(out, "\\u{unit:04x}");
-            }),
-        }
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !PLAIN[usize::from(byte)]) {
+        let (plain, odd) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = odd.chars();
+        chars.next().iter().for_each(|c| escape(out, *c));
+        rest = chars.as_str();
     }
-    out.push_str(&text[plain..]);
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Bytes that stand for themselves. Pages of entities consist of little else.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = b' ';
+    while byte <= 0x7f {
+        plain[byte as usize] = byte != b'"' && byte != b'\\';
+        byte += 1;
+    }
+    plain
+};
+
+fn escape(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+            let _ = write!(out, "\\u{unit:04x}");
+        }),
+    }
 }
 
 /// What all entities of an answer have in common.

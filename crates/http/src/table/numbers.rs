@@ -13,33 +13,45 @@ pub fn json(out: &mut String, value: f64) {
 
 /// As XML has it. Finite values only.
 pub fn plain(out: &mut String, value: f64) {
-    let short = format!("{value:.14e}");
-    let (text, precision) = match short.parse::<f64>() {
-        Ok(read) if read == value => (short, 15),
-        Ok(_) | Err(_) => (format!("{value:.16e}"), 17),
-    };
+    // The shortest digits that say it all are those of the 15, without the zeros at the end, if there are no more of them.
+    let mut text = format!("{value:e}");
+    let mut precision = 15;
+    if text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count() > 15 {
+        text = format!("{value:.16e}");
+        precision = 17;
+    }
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let digits = digits.trim_end_matches('0');
-    let digits = if digits.is_empty() { "0" } else { digits };
+    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let rest = rest.trim_end_matches('0');
     out.push_str(sign);
     if !(-4..precision).contains(&exponent) {
-        let (first, rest) = digits.split_at(1);
         let point = if rest.is_empty() { "" } else { "." };
         let (mark, size) = if exponent < 0 { ('-', -exponent) } else { ('+', exponent) };
         let _ = write!(out, "{first}{point}{rest}E{mark}{size:02}");
     } else if exponent < 0 {
-        let _ = write!(out, "0.{}{digits}", "0".repeat((-exponent - 1) as usize));
+        out.push_str("0.");
+        zeros(out, (-exponent - 1) as usize);
+        out.push_str(first);
+        out.push_str(rest);
     } else {
-        let whole = exponent as usize + 1;
-        if digits.len() <= whole {
-            let _ = write!(out, "{digits}{}", "0".repeat(whole - digits.len()));
+        // So many digits of the rest stand before the point.
+        let whole = exponent as usize;
+        out.push_str(first);
+        if rest.len() <= whole {
+            out.push_str(rest);
+            zeros(out, whole - rest.len());
         } else {
-            let _ = write!(out, "{}.{}", &digits[..whole], &digits[whole..]);
+            out.push_str(&rest[..whole]);
+            out.push('.');
+            out.push_str(&rest[whole..]);
         }
     }
+}
+
+fn zeros(out: &mut String, count: usize) {
+    (0..count).for_each(|_| out.push('0'));
 }
 
 #[cfg(test)]
@@ -61,6 +73,11 @@ mod tests {
             (1.5e20, "1.5E+20"),
             (0.00001, "1E-05"),
             (0.0001, "0.0001"),
+            (123456.789, "123456.789"),
+            (1234567890123456.0, "1234567890123456.0"),
+            (12345678901234567.0, "12345678901234568.0"),
+            (-0.00012345, "-0.00012345"),
+            (1.0 / 3.0, "0.33333333333333331"),
             (f64::MAX, "1.7976931348623157E+308"),
             (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
         ];

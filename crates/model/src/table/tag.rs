@@ -18,6 +18,11 @@ impl Tag {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "W/\"datetime'{}'\"", self.0.to_iso_short().replace(':', "%3A"))
+        f.write_str("W/\"datetime'")?;
+        for (at, part) in self.0.to_iso_short().split(':').enumerate() {
+            f.write_str(if at == 0 { "" } else { "%3A" })?;
+            f.write_str(part)?;
+        }
+        f.write_str("'\"")
     }
 }

@@ -1,0 +1,135 @@
+//! Whose turn it is to write: the writer's thread, or a caller who is alone.
+//!
+//! Under load, decisions queue for the writer's thread: while one batch syncs, the next one gathers, so batches grow with
+//! the load. A caller who finds nobody waiting and nobody writing, and after a batch that had one decision only, writes
+//! on its own thread: it would sleep until the writer's thread has woken, synced and woken it again, and waking twice
+//! costs as much as the sync.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::Shared;
+use super::metrics::add;
+use super::writer::Writer;
+use crate::{Fault, Job};
+
+/// How often to try to reopen a store that failed, when nobody asks it anything.
+const REOPEN_POLL: Duration = Duration::from_secs(1);
+
+pub(super) enum Message {
+    Run(Box<dyn Job>),
+    Close,
+}
+
+#[derive(Default)]
+pub(super) struct Turns {
+    turn: Mutex<Turn>,
+    /// Whether the last batch had one decision only: a hint that callers come one at a time.
+    lonely: AtomicBool,
+}
+
+/// Held by whoever writes.
+#[derive(Default)]
+struct Turn {
+    /// The store is closed, or about to be: nobody else may open it again.
+    closed: bool,
+}
+
+impl Turns {
+    fn wait(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes `job` on the thread of its caller if that is the shortest way; else gives it back.
+pub(super) fn take(shared: &Shared, job: Box<dyn Job>) -> Option<Box<dyn Job>> {
+    let turns = &shared.turns;
+    if !turns.lonely.load(Relaxed) || shared.metrics.queued.load(Relaxed) != 1 || !may_block() {
+        return Some(job);
+    }
+    let Ok(turn) = turns.turn.try_lock() else { return Some(job) };
+    if turn.closed {
+        return Some(job);
+    }
+    add(&shared.metrics.written_alone, 1);
+    tokio::task::block_in_place(|| Writer::new(shared).batch(job, || None));
+    None
+}
+
+/// The runtime has to be able to move the thread's other tasks away while it waits for the disk.
+fn may_block() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+/// The writer's thread.
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+    messages: mpsc::Receiver<Message>,
+    closing: bool,
+}
+
+impl Queue {
+    pub fn new(shared: Arc<Shared>, messages: mpsc::Receiver<Message>) -> Self {
+        Self { shared, messages, closing: false }
+    }
+
+    pub fn run(mut self) {
+        let shared = self.shared.clone();
+        let writer = Writer::new(&shared);
+        while let Some(first) = self.next(&writer) {
+            let _turn = shared.turns.wait();
+            let count = writer.batch(first, || self.next_now(&writer));
+            shared.turns.lonely.store(count == 1, Relaxed);
+        }
+        let mut turn = shared.turns.wait();
+        turn.closed = true;
+        while let Ok(Message::Run(job)) = self.messages.try_recv() {
+            writer.settle(job, Err(stopped()));
+        }
+        writer.close();
+    }
+
+    /// The next decision, or `None` at the end.
+    fn next(&mut self, writer: &Writer<'_>) -> Option<Box<dyn Job>> {
+        while !self.closing {
+            let message = if writer.is_open() {
+                self.messages.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
+            } else {
+                self.messages.recv_timeout(REOPEN_POLL)
+            };
+            match message {
+                Ok(Message::Run(job)) => return Some(job),
+                Ok(Message::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => self.closing = true,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let _turn = self.shared.turns.wait();
+                    if !writer.is_open() {
+                        drop(writer.reopen());
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn next_now(&mut self, writer: &Writer<'_>) -> Option<Box<dyn Job>> {
+        match self.messages.try_recv() {
+            Ok(Message::Run(job)) if !self.closing => Some(job),
+            Ok(Message::Run(job)) => {
+                writer.settle(job, Err(stopped()));
+                None
+            }
+            Ok(Message::Close) => {
+                self.closing = true;
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn stopped() -> Fault {
+    Fault::Unavailable("the engine has stopped".into())
+}
