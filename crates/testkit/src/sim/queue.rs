@@ -99,8 +99,8 @@ fn holds(state: &State, held: &Held, now: u64) -> Option<usize> {
 
 /// The state after `call` at `now`, if it can have been answered so.
 fn after(state: &State, call: &Call, now: u64, answer: Option<&Answer>) -> Option<State> {
+    // What has expired stays in the state: a look may be at a later time than a change that is seen after it.
     let mut next = state.clone();
-    next.retain(|message| message.alive(now));
     let good = answer.is_none_or(Answer::good);
     match call {
         Call::Put { value, hidden, lives } => {
@@ -179,7 +179,6 @@ fn taken_unseen(state: &State, most: usize, hidden: u64, now: u64) -> Vec<State>
             (next[*at].visible, next[*at].receipt) = (now + hidden * SECOND, None);
             next[*at].dequeued += 1;
         }
-        next.retain(|message| message.alive(now));
         next
     };
     choices.map(take).collect()

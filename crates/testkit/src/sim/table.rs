@@ -63,6 +63,8 @@ pub enum Call {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entity {
     tag: Option<String>,
+    /// The value of the call that wrote it: what one batch writes has one tag.
+    by: u64,
     a: Option<u64>,
     b: Option<u64>,
 }
@@ -91,15 +93,15 @@ impl Change {
         let entity = match self {
             Change::Insert { value, .. } => match old {
                 Some(_) => return Err("EntityAlreadyExists"),
-                None => Entity { tag: None, a: Some(*value), b: None },
+                None => Entity { tag: None, by: *value, a: Some(*value), b: None },
             },
             Change::Replace { value, wanted, .. } => {
                 wanted.as_ref().map_or(Ok(()), held)?;
-                Entity { tag: None, a: Some(*value), b: None }
+                Entity { tag: None, by: *value, a: Some(*value), b: None }
             }
             Change::Merge { value, wanted, .. } => {
                 wanted.as_ref().map_or(Ok(()), held)?;
-                Entity { tag: None, a: old.and_then(|entity| entity.a), b: Some(*value) }
+                Entity { tag: None, by: *value, a: old.and_then(|entity| entity.a), b: Some(*value) }
             }
             Change::Delete { wanted, .. } => {
                 held(wanted)?;
@@ -138,7 +140,7 @@ impl Change {
 fn shown(value: &Value) -> Option<(String, Entity)> {
     let number = |name: &str| value.get(name).and_then(Value::as_u64);
     let tag = value.get("odata.etag").and_then(Value::as_str).map(str::to_owned);
-    Some((value.get("RowKey")?.as_str()?.to_owned(), Entity { tag, a: number("a"), b: number("b") }))
+    Some((value.get("RowKey")?.as_str()?.to_owned(), Entity { tag, by: 0, a: number("a"), b: number("b") }))
 }
 
 fn rows(answer: &Answer) -> Option<Vec<(String, Entity)>> {
@@ -157,15 +159,20 @@ fn token(answer: &Answer) -> Option<(String, String)> {
 
 /// `None`, if the entity cannot be what was shown.
 fn learn(state: &mut State, row: &str, seen: &Entity) -> Option<()> {
-    let entity = state.get_mut(row)?;
+    let entity = state.get(row)?;
     if entity.a != seen.a || entity.b != seen.b {
         return None;
     }
-    learn_tag(entity, seen.tag.as_ref()?)
+    learn_tag(state, row, seen.tag.as_ref()?)
 }
 
-fn learn_tag(entity: &mut Entity, tag: &String) -> Option<()> {
-    (entity.tag.get_or_insert_with(|| tag.clone()) == tag).then_some(())
+/// Whoever learns the tag of one row of a batch may know that of the others.
+fn learn_tag(state: &mut State, row: &str, tag: &String) -> Option<()> {
+    let by = state.get(row)?.by;
+    for entity in state.values_mut().filter(|entity| entity.by == by) {
+        entity.tag.get_or_insert_with(|| tag.clone());
+    }
+    (state.get(row)?.tag.as_ref() == Some(tag)).then_some(())
 }
 
 /// Tags of the parts of a batch, if it went well.
@@ -199,10 +206,10 @@ impl Specification for Partition {
                 (_, None) => true,
                 (Ok(()), Some(answer)) => {
                     let tag = answer.header("etag").map(str::to_owned);
-                    good && match (next.get_mut(change.row()), tag) {
-                        (None, _) => true,
-                        (Some(entity), Some(tag)) => learn_tag(entity, &tag).is_some(),
-                        (Some(_), None) => false,
+                    good && match (next.contains_key(change.row()), tag) {
+                        (false, _) => true,
+                        (true, Some(tag)) => learn_tag(&mut next, change.row(), &tag).is_some(),
+                        (true, None) => false,
                     }
                 }
                 (Err(why), Some(answer)) => {
@@ -220,10 +227,12 @@ impl Specification for Partition {
                     }
                     (Ok(()), Some(answer)) => tags(answer).is_some_and(|tags| {
                         tags.len() == changes.len()
-                            && changes.iter().zip(tags).all(|(change, tag)| match (next.get_mut(change.row()), tag) {
-                                (Some(entity), Some(tag)) => learn_tag(entity, &tag).is_some(),
-                                (Some(_), None) => false,
-                                (None, _) => true,
+                            && changes.iter().zip(tags).all(|(change, tag)| {
+                                match (next.contains_key(change.row()), tag) {
+                                    (true, Some(tag)) => learn_tag(&mut next, change.row(), &tag).is_some(),
+                                    (true, None) => false,
+                                    (false, _) => true,
+                                }
                             })
                     }),
                     (Err(why), Some(answer)) => {
