@@ -18,7 +18,7 @@ use lazuli_testkit::process::{Directory, Server};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_lazuli");
 /// No fault here may make the server hold more than this: its caches, what is yet to be written out, and a little for requests.
-const RESIDENT_MAX_KIB: u64 = 512 << 10;
+const RESIDENT_MAX_KIB: u64 = 1 << 20;
 const WORKERS: usize = 6;
 
 struct World {
