@@ -382,9 +382,11 @@ def test_account_sas(server, share):
 
 def test_nobody_gets_in_without_a_key(server, share):
     url = f"{server.file_endpoint}/{share.share_name}?restype=directory&comp=list"
-    with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(urllib.request.Request(url, headers={"x-ms-version": "2021-06-08"}))
-    assert (error.value.code, error.value.headers["x-ms-error-code"]) == (401, "NoAuthenticationInformation")
+    # Who is asked for a token: only those who could have brought one.
+    for version, refused in [("2021-06-08", (403, "AuthenticationFailed")), ("2023-01-03", (401, "NoAuthenticationInformation"))]:
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(urllib.request.Request(url, headers={"x-ms-version": version}))
+        assert (error.value.code, error.value.headers["x-ms-error-code"]) == refused
     client = ShareClient(server.file_endpoint, share.share_name, credential="d3Jvbmc=", retry_total=0)
     with pytest.raises(ClientAuthenticationError):
         client.get_share_properties()
