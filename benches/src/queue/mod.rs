@@ -94,8 +94,8 @@ pub fn run(options: &Options) -> io::Result<()> {
     for &depth in &options.depths {
         for peer in peers.iter().filter(|peer| takes_part(peer.as_ref(), depth, options)) {
             peer.empty()?;
-            // Each of the 32 clients holds one.
-            peer.fill(depth + 32)?;
+            // Each of the 32 clients holds one, and some are on their way back.
+            peer.fill(depth + 96)?;
         }
         // Puts come last: they leave the queue deeper.
         for work in [Work::Turn, Work::Put] {
