@@ -133,7 +133,12 @@ impl<'t, 'a> Tree<'t, 'a> {
     }
 
     fn newest<T: Record>(&mut self, prefix: &Key) -> Decided<Option<T>> {
-        let rows = self.txn.scan(&at_epoch(prefix, self.epoch), &prefix.after_prefix(), 1)?;
+        // What was changed at this epoch is found by its key; a scan would pass over all its earlier states in the store's memory.
+        let own = at_epoch(prefix, self.epoch);
+        if let Some(bytes) = self.txn.get(&own)? {
+            return Ok(Some(decode(&bytes)?));
+        }
+        let rows = self.txn.scan(&own, &prefix.after_prefix(), 1)?;
         Ok(rows.first().map(|(_, bytes)| decode(bytes)).transpose()?)
     }
 

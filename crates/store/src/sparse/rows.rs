@@ -8,6 +8,9 @@ use crate::keys::BlobKeys;
 use crate::records::decode;
 use crate::transact::Decided;
 
+/// Up to so many windows are asked for one by one, by the key that the newest row has if it was changed at this epoch. A scan has to
+/// pass over every state that a row has had since the store last wrote its memory out, and what is written again and again has many.
+const ASKED: u64 = 2;
 /// Rows per scan: few, and more while every one of them is of use.
 const BATCH_LEAST: usize = 4;
 const BATCH_MOST: usize = 128;
@@ -44,7 +47,18 @@ pub(super) fn visible(
     let mut next = from;
     let end = keys.windows_from(seen.content, to);
     while next < to {
-        let rows = txn.scan(&keys.window(seen.content, next, seen.epoch), &end, batch)?;
+        let key = keys.window(seen.content, next, seen.epoch);
+        if to - from <= ASKED
+            && let Some(bytes) = txn.get(&key)?
+        {
+            found.push(Row::read(&key, bytes)?);
+            next += 1;
+            if found.len() == most {
+                return Ok((found, (next < to).then_some(next)));
+            }
+            continue;
+        }
+        let rows = txn.scan(&key, &end, batch)?;
         let ended = rows.len() < batch;
         let mut wasted = false;
         for (key, bytes) in rows {
@@ -77,7 +91,11 @@ pub(super) fn newest(
     number: u64,
 ) -> Decided<(Option<Row>, Option<Row>)> {
     let end = keys.windows_from(seen.content, number + 1);
-    let rows = txn.scan(&keys.window(seen.content, number, seen.epoch), &end, 2)?;
-    let mut rows = rows.into_iter().map(|(key, bytes)| Row::read(&key, bytes));
+    let key = keys.window(seen.content, number, seen.epoch);
+    let own = txn.get(&key)?;
+    let (from, most) = if own.is_some() { (key.successor(), 1) } else { (key.clone(), 2) };
+    let own = own.map(|bytes| (key, bytes));
+    let rows = own.into_iter().chain(txn.scan(&from, &end, most)?);
+    let mut rows = rows.map(|(key, bytes)| Row::read(&key, bytes));
     Ok((rows.next().transpose()?, rows.next().transpose()?))
 }
