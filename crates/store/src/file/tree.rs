@@ -214,21 +214,26 @@ impl<'t, 'a> Tree<'t, 'a> {
 
     /// Writes a row at the newest epoch, and keeps the one before as long as a snapshot sees it.
     fn supersede<T: Epochal>(&mut self, prefix: &Key, row: T) -> Decided<()> {
-        let epoch = self.head.epoch;
-        let rows = self.txn.scan(prefix, &prefix.after_prefix(), 2)?;
-        let mut older = rows.into_iter();
-        let mut before = older.next().map(|(key, _)| key);
-        if let Some((key, since)) = before.clone().and_then(|key| read_epoch(&key).map(|(_, since)| (key, since))) {
-            if since == epoch {
-                before = older.next().map(|(key, _)| key);
-            } else if self.head.snapshots.last().is_some_and(|newest| *newest >= since) {
-                self.note_row(&key, since);
-            } else {
-                self.txn.delete(key);
-                before = older.next().map(|(key, _)| key);
+        let key = at_epoch(prefix, self.head.epoch);
+        // The row of this epoch is asked for by its key: see `newest`.
+        let before = match self.txn.get(&key)? {
+            Some(_) => self.txn.scan(&key.successor(), &prefix.after_prefix(), 1)?.pop().map(|(older, _)| older),
+            None => {
+                let rows = self.txn.scan(&key, &prefix.after_prefix(), 2)?;
+                let mut older = rows.into_iter().map(|(older, _)| older);
+                match older.next().and_then(|row| read_epoch(&row).map(|(_, since)| (row, since))) {
+                    Some((row, since)) if self.head.snapshots.last().is_some_and(|newest| *newest >= since) => {
+                        self.note_row(&row, since);
+                        Some(row)
+                    }
+                    Some((row, _)) => {
+                        self.txn.delete(row);
+                        older.next()
+                    }
+                    None => None,
+                }
             }
-        }
-        let key = at_epoch(prefix, epoch);
+        };
         if row.is_nothing() && before.is_none() {
             self.txn.delete(key);
         } else {
