@@ -67,7 +67,9 @@ struct Party {
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let scratch = Scratch::new(&options.scratch)?;
-    let files: Vec<(&str, usize, u64)> = SIZES.iter().map(|size| (size.container, size.bytes, size.count)).collect();
+    // The first is what a server is asked for to see that it is there.
+    let mut files = vec![("small", 1 << 10, 1)];
+    files.extend(SIZES.iter().map(|size| (size.container, size.bytes, size.count)));
     let mut parties = Vec::new();
     for launch in [
         peers::lazuli(&options.lazuli, &scratch.0)?,
