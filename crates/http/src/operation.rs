@@ -217,28 +217,18 @@ macro_rules! served_table {
 }
 pub(crate) use served_table;
 
-/// Where a request goes.
-#[derive(Clone, Copy)]
-pub enum Route {
-    /// The operation's row: its place among all services' ([`served`]), and in the metrics.
-    Served(usize),
-    /// Azure has it; we do not, yet.
-    NotYet(&'static Spec),
-}
-
-/// A service's two tables: what it serves, and what it does not, yet.
+/// A service's table.
 pub struct Catalogue {
     pub name: &'static str,
     pub served: &'static [Operation],
-    pub not_yet: &'static [Spec],
 }
 
 /// In the order of the rows of metrics.
 pub static CATALOGUES: &[Catalogue] = &[
-    Catalogue { name: "Blob", served: blob::SERVED, not_yet: blob::NOT_YET },
-    Catalogue { name: "Queue", served: queue::SERVED, not_yet: queue::NOT_YET },
-    Catalogue { name: "Table", served: table::SERVED, not_yet: &[] },
-    Catalogue { name: "File", served: file::SERVED, not_yet: file::NOT_YET },
+    Catalogue { name: "Blob", served: blob::SERVED },
+    Catalogue { name: "Queue", served: queue::SERVED },
+    Catalogue { name: "Table", served: table::SERVED },
+    Catalogue { name: "File", served: file::SERVED },
 ];
 
 /// The operation of a row.
@@ -253,8 +243,9 @@ pub fn served(row: usize) -> &'static Operation {
     unreachable!("routing gave the row {row}")
 }
 
-/// Finds the operation of `service`, and its row.
-pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
+/// Finds the row of an operation of `service`: its place among all services' ([`served`]), and in the metrics. When there is none,
+/// says what to blame as precisely as the table allows.
+pub fn route_in(service: Of, head: &Head) -> Result<usize, Refusal> {
     let (before, catalogue) = match service {
         Of::Blob => (0, &CATALOGUES[0]),
         Of::Queue => (1, &CATALOGUES[1]),
@@ -262,22 +253,9 @@ pub fn route_in(service: Of, head: &Head) -> Result<Route, Refusal> {
         Of::File => (3, &CATALOGUES[3]),
     };
     let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
-    Ok(match route(catalogue.served, catalogue.not_yet, head)? {
-        Route::Served(at) => Route::Served(first + at),
-        Route::NotYet(spec) => Route::NotYet(spec),
-    })
-}
-
-/// Finds the operation. When there is none, says what to blame as precisely as the table allows.
-fn route(served: &'static [Operation], not_yet: &'static [Spec], head: &Head) -> Result<Route, Refusal> {
     let asked = Asked::of(head);
-    if let Some(at) = served.iter().position(|operation| operation.spec.matches(&asked)) {
-        return Ok(Route::Served(at));
-    }
-    if let Some(spec) = not_yet.iter().find(|spec| spec.matches(&asked)) {
-        return Ok(Route::NotYet(spec));
-    }
-    Err(unrouted(served.iter().map(|operation| operation.spec).chain(not_yet), &asked))
+    let at = catalogue.served.iter().position(|operation| operation.spec.matches(&asked));
+    at.map(|at| first + at).ok_or_else(|| unrouted(catalogue.served.iter().map(|operation| operation.spec), &asked))
 }
 
 fn unrouted(specs: impl Iterator<Item = &'static Spec>, asked: &Asked<'_>) -> Refusal {
@@ -312,7 +290,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
-    use crate::blob::{NOT_YET, SERVED};
+    use crate::blob::SERVED;
     use crate::head::{Arrival, Service};
     use crate::operation;
     use lazuli_model::Timestamp;
@@ -339,9 +317,7 @@ mod tests {
 
     /// Of all services.
     fn all() -> Vec<&'static Spec> {
-        let specs =
-            |service: &'static Catalogue| service.served.iter().map(|operation| operation.spec).chain(service.not_yet);
-        CATALOGUES.iter().flat_map(specs).collect()
+        CATALOGUES.iter().flat_map(|service| service.served).map(|operation| operation.spec).collect()
     }
 
     #[test]
@@ -354,7 +330,7 @@ mod tests {
 
     fn specs_of(of: Of) -> impl Iterator<Item = &'static Spec> {
         let catalogue = &CATALOGUES[of as usize];
-        catalogue.served.iter().map(|operation| operation.spec).chain(catalogue.not_yet)
+        catalogue.served.iter().map(|operation| operation.spec)
     }
 
     /// The plainest request that `spec` describes.
@@ -390,14 +366,9 @@ mod tests {
         // A container without restype would be a blob in $root.
         let path =
             if spec.on == On::Container && spec.restype.is_none() { format!("{path}/") } else { path.to_owned() };
-        let of = CATALOGUES.iter().position(|service| {
-            service
-                .served
-                .iter()
-                .map(|operation| operation.spec)
-                .chain(service.not_yet)
-                .any(|other| other.name == spec.name)
-        });
+        let of = CATALOGUES
+            .iter()
+            .position(|service| service.served.iter().any(|operation| operation.spec.name == spec.name));
         let service = [Service::Blob, Service::Queue, Service::Table, Service::File][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
@@ -487,7 +458,7 @@ mod tests {
             ("GET", "/a", "", Refusal::UnsupportedHttpVerb),
         ];
         for (method, uri, kind, expected) in table {
-            match route(SERVED, NOT_YET, &head(method, uri, &[("x-ms-blob-type", kind)])) {
+            match route_in(Of::Blob, &head(method, uri, &[("x-ms-blob-type", kind)])) {
                 Err(refusal) => assert_eq!(refusal, expected, "{method} {uri}"),
                 Ok(_) => panic!("{method} {uri} has an operation"),
             }

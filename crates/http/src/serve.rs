@@ -38,7 +38,7 @@ use crate::cors;
 use crate::file;
 use crate::head::{Arrival, Head, Service, Target, guid};
 use crate::metrics::Metrics;
-use crate::operation::{self, Body, On, Route, Spec};
+use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
@@ -299,10 +299,7 @@ impl Edge {
         if head.service == Service::File && matches!(identity, Identity::Token(_)) {
             head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
         }
-        let row = match route(head)? {
-            Route::Served(row) => row,
-            Route::NotYet(spec) => return Err(not_implemented(spec.name)),
-        };
+        let row = route(head)?;
         let spec = operation::served(row).spec;
         let openness = if identity.needs_record() { self.openness(head).await? } else { None };
         let grant = auth::authorize(&identity, spec, head, openness.as_ref())?;
@@ -499,11 +496,11 @@ fn refuse(
     answer.xml(status.body(&echo.id, now))
 }
 
-fn route(head: &Head) -> Result<Route, Failure> {
+fn route(head: &Head) -> Result<usize, Failure> {
     match head.service {
         Service::Blob => {}
         Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
-        Service::Dfs => return Err(not_implemented("The Data Lake API")),
+        Service::Dfs => return Err(no_data_lake()),
         Service::Table => return Ok(operation::route_in(Of::Table, head)?),
         Service::File => return Ok(operation::route_in(Of::File, head)?),
     }
@@ -511,7 +508,7 @@ fn route(head: &Head) -> Result<Route, Failure> {
     let lake =
         head.query.get("resource").is_some() || head.query.get("action").is_some() || head.method == Method::PATCH;
     if lake {
-        return Err(not_implemented("The Data Lake API"));
+        return Err(no_data_lake());
     }
     Ok(operation::route_in(Of::Blob, head)?)
 }
@@ -551,8 +548,9 @@ fn cause(spec: &Spec, head: &Head) -> feed::Cause {
     feed::Cause { api: spec.name.to_owned(), request: head.request_id, client_request }
 }
 
-fn not_implemented(what: &'static str) -> Failure {
-    Refusal::NotImplemented { what: what.into() }.into()
+/// 501, because a 500 would make SDKs try again for a minute.
+fn no_data_lake() -> Failure {
+    Refusal::NotImplemented { what: "The Data Lake API".into() }.into()
 }
 
 /// What can be said about a body before a byte of it is read.

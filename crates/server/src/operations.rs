@@ -10,10 +10,6 @@ pub fn table() -> String {
     for operation in CATALOGUES.iter().flat_map(|service| service.served) {
         line(&mut text, operation.spec);
     }
-    text.push_str("\nNot served yet (501 NotImplemented)\n");
-    for spec in CATALOGUES.iter().flat_map(|service| service.not_yet) {
-        line(&mut text, spec);
-    }
     text
 }
 

@@ -66,7 +66,7 @@ pub(crate) mod lease;
 pub(crate) mod page;
 pub(crate) mod protection;
 
-use crate::operation::{Operation, Spec, served_table};
+use crate::operation::{Operation, served_table};
 
 /// Every operation that is served, the busiest first.
 pub static SERVED: &[Operation] = served_table![
@@ -143,6 +143,3 @@ pub static SERVED: &[Operation] = served_table![
     batch::SERVICE_BY_PATH,
     batch::CONTAINER,
 ];
-
-/// What Azure has and we do not, yet: 501, by name. SDKs retry a 500 for a minute, and a 501 not at all.
-pub static NOT_YET: &[Spec] = &[];

@@ -58,7 +58,7 @@ mod source;
 
 use lazuli_model::Version;
 
-use crate::operation::{Operation, Spec, served_table};
+use crate::operation::{Operation, served_table};
 
 /// Every operation that is served, the busiest first.
 pub static SERVED: &[Operation] = served_table![
@@ -116,9 +116,6 @@ pub static SERVED: &[Operation] = served_table![
     set_service_properties::SPEC,
     get_user_delegation_key::SPEC,
 ];
-
-/// What Azure has and we do not, yet: nothing.
-pub static NOT_YET: &[Spec] = &[];
 
 /// SMB properties are set and shown.
 const HAS_SMB_PROPERTIES: Version = Version::new(2019, 2, 2);

@@ -19,7 +19,7 @@ pub mod set_service_properties;
 pub mod update_message;
 
 use crate::answer::{Answer, name};
-use crate::operation::{Operation, Spec, served_table};
+use crate::operation::{Operation, served_table};
 
 /// Every operation that is served, the busiest first.
 pub static SERVED: &[Operation] = served_table![
@@ -41,9 +41,6 @@ pub static SERVED: &[Operation] = served_table![
     get_service_stats::SPEC,
     get_user_delegation_key::SPEC,
 ];
-
-/// What Azure has and we do not, yet.
-pub static NOT_YET: &[Spec] = &[];
 
 /// A message of 64 KiB, however much of it has to be escaped.
 const DOCUMENT_MAX: u64 = 6 * (64 << 10) + 4096;

@@ -13,7 +13,7 @@ use crate::answer::Payload;
 use crate::auth::{self, Grant};
 use crate::body::Upload;
 use crate::head::{Arrival, Head};
-use crate::operation::{self, Route, Spec};
+use crate::operation::{self, Spec};
 
 impl Edge {
     /// The head of a request that came inside `outer`. It names its host only if that is another one.
@@ -68,12 +68,9 @@ impl Edge {
     }
 }
 
-/// The operation that a head asks for, if it is one that is served.
+/// The operation that a head asks for.
 pub(crate) fn asked(head: &Head) -> Result<&'static Spec, Failure> {
-    Ok(match route(head)? {
-        Route::Served(row) => operation::served(row).spec,
-        Route::NotYet(spec) => spec,
-    })
+    Ok(operation::served(route(head)?).spec)
 }
 
 fn inner_parts(outer: &Head, method: Method, uri: Uri, headers: HeaderMap) -> Parts {
