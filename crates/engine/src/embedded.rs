@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     probe: Probe,
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
+    /// The last attempt to reopen it, if that failed.
+    rest: Mutex<Option<writer::Rest>>,
     hot: Hot,
     turns: Turns,
     metrics: metrics::Meters,
@@ -82,6 +84,7 @@ impl Embedded {
             cache_bytes: options.cache_bytes,
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
+            rest: Mutex::default(),
             hot: Hot::new(options.hot_bytes),
             turns: Turns::default(),
             metrics: metrics::Meters::default(),

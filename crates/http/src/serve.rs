@@ -43,6 +43,7 @@ use crate::sources::Sources;
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
+use crate::trouble::Trouble;
 
 pub(crate) use part::asked;
 
@@ -101,6 +102,7 @@ pub struct Edge {
     options: Options,
     ids: Ids,
     metrics: Metrics,
+    trouble: Trouble,
     sources: OnceLock<Sources>,
 }
 
@@ -111,7 +113,8 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
-        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new(), sources: OnceLock::new() })
+        let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
+        Arc::new(Self { store, accounts, options, ids, metrics, trouble, sources })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -223,6 +226,9 @@ impl Edge {
             }
             Err(refusal) => Done::refused(refusal, upload),
         };
+        if let Err(Failure::Broken(fault)) = &done.outcome {
+            self.trouble.tell(fault, &echo.id, now);
+        }
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let manner = done.manner.as_ref();
         let mut answer =
@@ -472,9 +478,6 @@ fn refuse(
     echo: &Echo,
     now: Timestamp,
 ) -> Answer {
-    if let Failure::Broken(fault) = failure {
-        tracing::error!(?fault, request = echo.id, "a request failed");
-    }
     let status = status::of_failure(failure, subject);
     if let Some(manner) = manner {
         return manner.refuse(&status, failure, beside, &echo.id, now);
