@@ -223,7 +223,22 @@ enum Place {
     Version(String),
 }
 
-fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done, Reasons> {
+/// What blocks a copy may be made of: those of its source ("Copy Blob"), of which a reader sees how many there are. One alone may
+/// also have been put whole. Lists are always the last few of all blocks.
+fn copied(call: &Call) -> Vec<Vec<u8>> {
+    match call {
+        Call::Copy { from, .. } => {
+            let blocks = BLOCKS[BLOCKS.len().saturating_sub(from.content.len())..].to_vec();
+            if blocks.len() == 1 { vec![vec![], blocks] } else { vec![blocks] }
+        }
+        Call::Put { .. } | Call::PutBlock { .. } | Call::PutBlockList { .. } | Call::Append { .. } => vec![vec![]],
+        Call::PutPage { .. } | Call::SetMetadata { .. } | Call::Snapshot { .. } | Call::Delete { .. } => vec![vec![]],
+        Call::Read { .. } | Call::ReadSnapshot { .. } | Call::ReadVersion { .. } | Call::Lease { .. } => vec![vec![]],
+    }
+}
+
+/// `copied` are the blocks of what is copied.
+fn apply(object: &OneBlob, state: &State, call: &Call, copied: &[u8], now: u64) -> Result<Done, Reasons> {
     let mut next = state.clone();
     let there = |mut why: Reasons| {
         if state.current.is_none() {
@@ -265,7 +280,7 @@ fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done,
                 why.push("InfiniteLeaseDurationRequired");
             }
             free(why)?;
-            replace(object, &mut next, from.content.clone(), vec![], from.meta, now);
+            replace(object, &mut next, from.content.clone(), copied.to_vec(), from.meta, now);
             Shows::Written
         }
         Call::Append { value, at, guard } => {
@@ -446,8 +461,9 @@ impl Specification for OneBlob {
         // A write's ETag is the time of it.
         let told = answer.filter(|answer| answer.good() && leaves_etag(&op.call)).and_then(Answer::etag).map(beat);
         let mut after: Vec<State> = Vec::new();
-        for now in op.moments(told) {
-            let next = match (apply(self, state, &op.call, now), answer) {
+        let blocks = copied(&op.call);
+        for (now, copied) in op.moments(told).into_iter().flat_map(|now| blocks.iter().map(move |one| (now, one))) {
+            let next = match (apply(self, state, &op.call, copied, now), answer) {
                 (Ok(done), None) => Some(unseen(done)),
                 (Ok(done), Some(answer)) if answer.good() => bind(self, done, answer),
                 (Ok(_), Some(answer)) => source_refused(&op.call, answer).then(|| state.clone()),
@@ -638,7 +654,9 @@ impl Object for OneBlob {
         matches!(call, Call::Read { .. } | Call::ReadSnapshot { .. } | Call::ReadVersion { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
-        vec![Call::Read { lease: None }]
+    fn inspect(&self, known: &Known) -> Vec<Call> {
+        let snapshots = known.snapshots.iter().map(|name| Call::ReadSnapshot { snapshot: name.clone() });
+        let versions = known.versions.iter().map(|id| Call::ReadVersion { version: id.clone() });
+        [Call::Read { lease: None }].into_iter().chain(snapshots).chain(versions).collect()
     }
 }
