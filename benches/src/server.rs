@@ -80,7 +80,9 @@ pub fn ask(at: SocketAddr, request: &Request) -> io::Result<()> {
 fn receive(at: SocketAddr, request: &Request) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(&request.head)?;
+    let mut head = request.head.clone();
+    request.set_number(&mut head, 0);
+    stream.write_all(&head)?;
     stream.write_all(&request.body)?;
     let (mut reply, mut buffer, mut received) = (Reply::new(), vec![0; 64 << 10], Vec::new());
     loop {

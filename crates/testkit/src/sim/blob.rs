@@ -223,22 +223,16 @@ enum Place {
     Version(String),
 }
 
-/// What blocks a copy may be made of: those of its source ("Copy Blob"), of which a reader sees how many there are. One alone may
-/// also have been put whole. Lists are always the last few of all blocks.
-fn copied(call: &Call) -> Vec<Vec<u8>> {
-    match call {
-        Call::Copy { from, .. } => {
-            let blocks = BLOCKS[BLOCKS.len().saturating_sub(from.content.len())..].to_vec();
-            if blocks.len() == 1 { vec![vec![], blocks] } else { vec![blocks] }
-        }
-        Call::Put { .. } | Call::PutBlock { .. } | Call::PutBlockList { .. } | Call::Append { .. } => vec![vec![]],
-        Call::PutPage { .. } | Call::SetMetadata { .. } | Call::Snapshot { .. } | Call::Delete { .. } => vec![vec![]],
-        Call::Read { .. } | Call::ReadSnapshot { .. } | Call::ReadVersion { .. } | Call::Lease { .. } => vec![vec![]],
+/// The blocks of a copy are those of its source ("Copy Blob"). Lists are always the last few of all blocks, and what was put whole has an
+/// even number.
+fn copied(content: &[u64]) -> Vec<u8> {
+    match content {
+        [whole] if whole.is_multiple_of(2) => vec![],
+        blocks => BLOCKS[BLOCKS.len().saturating_sub(blocks.len())..].to_vec(),
     }
 }
 
-/// `copied` are the blocks of what is copied.
-fn apply(object: &OneBlob, state: &State, call: &Call, copied: &[u8], now: u64) -> Result<Done, Reasons> {
+fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done, Reasons> {
     let mut next = state.clone();
     let there = |mut why: Reasons| {
         if state.current.is_none() {
@@ -280,7 +274,7 @@ fn apply(object: &OneBlob, state: &State, call: &Call, copied: &[u8], now: u64) 
                 why.push("InfiniteLeaseDurationRequired");
             }
             free(why)?;
-            replace(object, &mut next, from.content.clone(), copied.to_vec(), from.meta, now);
+            replace(object, &mut next, from.content.clone(), copied(&from.content), from.meta, now);
             Shows::Written
         }
         Call::Append { value, at, guard } => {
@@ -461,9 +455,8 @@ impl Specification for OneBlob {
         // A write's ETag is the time of it.
         let told = answer.filter(|answer| answer.good() && leaves_etag(&op.call)).and_then(Answer::etag).map(beat);
         let mut after: Vec<State> = Vec::new();
-        let blocks = copied(&op.call);
-        for (now, copied) in op.moments(told).into_iter().flat_map(|now| blocks.iter().map(move |one| (now, one))) {
-            let next = match (apply(self, state, &op.call, copied, now), answer) {
+        for now in op.moments(told) {
+            let next = match (apply(self, state, &op.call, now), answer) {
                 (Ok(done), None) => Some(unseen(done)),
                 (Ok(done), Some(answer)) if answer.good() => bind(self, done, answer),
                 (Ok(_), Some(answer)) => source_refused(&op.call, answer).then(|| state.clone()),
@@ -537,7 +530,7 @@ impl Object for OneBlob {
     fn choose(&self, scene: &Scene, chance: &mut Chance, known: &Known, value: u64) -> Call {
         let at_hand = |list: &Vec<String>, chance: &mut Chance| (!list.is_empty()).then(|| chance.pick(list).clone());
         match chance.below(24) {
-            0..=2 => Call::Put { value, guard: guard(chance, known) },
+            0..=2 => Call::Put { value: 2 * value, guard: guard(chance, known) },
             3..=8 => match self.kind {
                 Kind::Page => {
                     let value = if chance.one_in(5) { 0 } else { value };
@@ -548,7 +541,10 @@ impl Object for OneBlob {
                     Call::Append { value, at, guard: guard_there(chance, known) }
                 }
                 Kind::Block => match chance.below(6) {
-                    0..=2 => Call::PutBlock { block: *chance.pick(&BLOCKS), value, lease: lease::shown(chance) },
+                    0..=2 => {
+                        let (block, lease) = (*chance.pick(&BLOCKS), lease::shown(chance));
+                        Call::PutBlock { block, value: 2 * value + 1, lease }
+                    }
                     3..=4 => {
                         let first = chance.below(BLOCKS.len());
                         Call::PutBlockList { blocks: BLOCKS[first..].to_vec(), guard: guard(chance, known) }
