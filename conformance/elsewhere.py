@@ -2,7 +2,7 @@
 
 * A host to copy from: this serves, on loopback, as many bytes as the recording says there were, and keeps them back, so that a copy is as pending as it
   was. The server has to be started with `--copy-source` for the address in REPLAY_SOURCE.
-* Batches whose boundary has `=` in it.
+* Batches whose boundary has `=` in it, or is no longer that of their body.
 * Answers in Avro, whose blocks end in a mark that is drawn anew for each.
 """
 import http.server
@@ -62,6 +62,13 @@ class Elsewhere(replay.Session):
     def cleanup(self):
         CLOSED.set()
         super().cleanup()
+
+    def build(self, e):
+        declared, at, boundary = e.headers.get("content-type", "").partition("boundary=")
+        first = e.body.split(b"\r\n", 1)[0].decode("latin-1")
+        if at and first.startswith("--") and first != "--" + boundary:
+            e.headers["content-type"] = declared + at + first[2:]
+        return super().build(e)
 
     def rewrite_batch(self, e, body, shift):
         boundary = e.headers["content-type"].partition("boundary=")[2].strip('"').encode()

@@ -121,6 +121,7 @@ class Prepared(Bearers, Elsewhere, replay.Session):
             share = unquote(e.path).strip("/").split("/")[0]
             if e.service != "file" or not share or share in made or share in known or self.is_remote(e.account):
                 continue
+            self.restore_place(share, unquote(e.path).strip("/").split("/")[1:], e)
             snapshot = replay.qget(e.query, "sharesnapshot")
             if snapshot and e.status < 300 and snapshot not in self.tokens:
                 self.snapshot(share, snapshot)
@@ -159,6 +160,18 @@ class Prepared(Bearers, Elsewhere, replay.Session):
                 self.created.append(("blob", container))
             self.admin("blob", "PUT", "/" + quote(path), body=body, extra={"x-ms-blob-type": "BlockBlob"} | headers)
             self.prepared["blobs"] += 1
+
+    def restore_place(self, share, names, e):
+        """a file or directory whose handles are listed; what has a dot in its name was a file"""
+        if "comp=listhandles" not in e.query or not names:
+            return
+        self.create_or_delete("file", share, True)
+        self.created.append(("file", share))
+        for depth, name in enumerate(names, 1):
+            path, is_file = quote("/".join([share, *names[:depth]])), depth == len(names) and "." in name
+            extra = {"x-ms-type": "file", "x-ms-content-length": "0"} if is_file else {}
+            self.admin("file", "PUT", "/" + path, "" if is_file else "restype=directory", extra=extra | {
+                "x-ms-file-permission": "inherit", "x-ms-file-attributes": "None", "x-ms-file-creation-time": "now", "x-ms-file-last-write-time": "now"})
 
     def restore_listed(self, made):
         """from the first listing of shares that shows snapshots, or else the first; -> the names that are now as they were"""
@@ -220,7 +233,9 @@ class Prepared(Bearers, Elsewhere, replay.Session):
 
 
 def compare(what):
-    """compares what the tool passes over because accounts without it do not answer it"""
+    """compares what the tool passes over because accounts without it do not answer it, and not times that it takes for more"""
+    replay.SOFT_HEADERS.add("x-ms-share-next-allowed-quota-downgrade-time")
+    replay.SOFT_TAGS.add("nextallowedquotadowngradetime")
     if "versions" in what:  # their ids have to be learnt, too, to be named in later requests
         replay.IGNORE.discard("x-ms-version-id")
     if "protection" in what:

@@ -5,7 +5,9 @@ mod client;
 
 use std::sync::{Arc, Mutex};
 
-use client::{Client, Server, start};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use client::{Client, Server, start, start_trusting};
 use lazuli_http::Service;
 use lazuli_http::sources::{Sources, Wire};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -127,4 +129,24 @@ async fn what_cannot_be_read_is_refused() {
     assert_eq!(client.send("PUT", "/sha/f?comp=range", &ask, b"").await.status, 403);
     let invalid = client.send("PUT", "/sha/copy", &[VERSION, ("x-ms-copy-source", "ftp://127.0.0.1/a/b")], b"").await;
     assert_eq!((invalid.status, invalid.header("x-ms-error-code")), (400, Some("InvalidHeaderValue")));
+}
+
+/// Observed: Copy File reads a source of the same account under the token of the request; nothing else does.
+#[tokio::test]
+async fn a_token_opens_the_sources_of_its_account_to_copy_file() {
+    let issuer = "https://issuer.example/";
+    let server = start_trusting(issuer);
+    with_share(&server).await;
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let claims = format!(r#"{{"iss":"{issuer}","aud":"https://storage.azure.com","exp":4102444800}}"#);
+    let bearer = format!("Bearer {}.{}.", part(r#"{"alg":"none"}"#), part(&claims));
+    let common =
+        [("x-ms-version", "2021-12-02"), ("authorization", bearer.as_str()), ("x-ms-file-request-intent", "backup")];
+    let source = ("x-ms-copy-source", "http://127.0.0.1/devstoreaccount1/sha/f");
+    let mut client = Client::unsigned_to(&server, Service::File);
+    let copied = client.send("PUT", "/sha/copy", &[&common[..], &[source]].concat(), b"").await;
+    assert_eq!(copied.status, 202, "{}", copied.text());
+    let range = [("x-ms-write", "update"), ("x-ms-range", "bytes=0-3"), ("x-ms-source-range", "bytes=0-3"), source];
+    let refused = client.send("PUT", "/sha/copy?comp=range", &[&common[..], &range].concat(), b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (401, Some("CannotVerifyCopySource")));
 }

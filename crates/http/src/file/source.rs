@@ -81,8 +81,8 @@ impl Source for Opened {
     }
 }
 
-/// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key need not prove it again for a file of the
-/// same account, as Copy File has it.
+/// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key, or a token, need not prove it again for a file of
+/// the same account, as Copy File has it.
 pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     let text = ask.head.required(HEADER, |text| (text.len() <= URL_MAX).then(|| text.to_owned()))?;
     let uri: Uri = text.parse().map_err(|_| invalid(&text))?;
@@ -91,8 +91,14 @@ pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     }
     let opened = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&text))? {
         Place::Here(known) => {
-            let head = source_head(&ask.head, uri, known, implied)?;
-            let owned = implied && ask.grant.owner && head.account == ask.head.account && head.service == Service::File;
+            let mut head = source_head(&ask.head, uri, known, implied)?;
+            let near = implied && head.account == ask.head.account && head.service == Service::File;
+            let owned = near && ask.grant.owner;
+            let named = head.query.get("sig").is_some() || head.text("authorization").is_some();
+            let token = ask.head.headers.get(AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
+            if let Some(token) = token.filter(|_| near && !named) {
+                head.headers.insert(AUTHORIZATION, token.clone());
+            }
             let (edge, store) = (ask.edge.clone(), ask.store.clone());
             read(&edge, &store, &head, owned).await
         }
