@@ -30,7 +30,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let span = copy_source::span(ask, range, reader.blob.content.length, most)?;
             content::from_source(ask, &mut reader, span, claimed, sealed).await
         }
-        From::Elsewhere(mut fetched) => content::from_elsewhere(ask, &mut fetched, most, claimed, sealed).await,
+        From::Streamed(mut fetched) => content::streamed(ask, &mut fetched, most, claimed, sealed).await,
     };
     let (received, digests) = taken.map_err(copy_source::unsaid)?;
     if received.length == 0 {

@@ -70,8 +70,8 @@ pub async fn from_source(
     Ok((received, digests))
 }
 
-/// The same from another host.
-pub async fn from_elsewhere(
+/// The same of a source whose bytes have to come in.
+pub async fn streamed(
     ask: &Ask,
     source: &mut Fetched,
     most: u64,

@@ -26,9 +26,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let span = copy_source::span(ask, range, reader.blob.content.length, put_page::WRITE_MAX)?;
             content::from_source(ask, &mut reader, span, claimed, sealed).await
         }
-        From::Elsewhere(mut fetched) => {
-            content::from_elsewhere(ask, &mut fetched, put_page::WRITE_MAX, claimed, sealed).await
-        }
+        From::Streamed(mut fetched) => content::streamed(ask, &mut fetched, put_page::WRITE_MAX, claimed, sealed).await,
     };
     let (received, digests) = taken.map_err(copy_source::unsaid)?;
     if received.length != put.pages.length() {

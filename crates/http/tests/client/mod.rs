@@ -12,10 +12,10 @@ use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-const ACCOUNT: &str = "devstoreaccount1";
+pub const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-fn accounts() -> Accounts {
+pub fn accounts() -> Accounts {
     let mut accounts = Accounts::new();
     accounts.add(AccountName::parse(ACCOUNT).unwrap(), &[KEY]).unwrap();
     accounts
