@@ -1,49 +1,65 @@
 """Replays recordings after making what they presuppose.
 
-A recording is of one test, and the account it was made on had a history. `replay.py` makes the shares that a recording uses without having
-made them, all of them plain and all on one account. This puts back what else the recording's own exchanges show to have been there:
+A recording is of one test, and the account it was made on had a history. `replay.py` makes the containers and shares that a recording uses
+without having made them, all of them plain and all on one account. This puts back what else the recording's own exchanges show to have been there:
 
 * shares that an earlier test had left: their quota, tier and metadata, snapshots, and leases on either, as the first listing of shares
   shows them; without a listing, a lease where deleting was refused for want of its id, and a snapshot where one is named;
-* the second account of those that copy between two;
+* blobs that an earlier test had left, as they are read or listed;
+* the second account of those that copy between two, and the secondary endpoint of one;
+* bearer tokens (bearers.py), and hosts elsewhere that are copied from (elsewhere.py);
 * signatures that were wrong as they were sent (a SAS without an expiry), which the tool would take away.
 
-What only another protocol can make is not made: handles of SMB clients.
+What only another protocol can make is not made: handles of SMB clients. Where REPLAY_COMPARE says `versions` or `protection`, what accounts without
+them do not answer, and the tool therefore passes over, is compared too.
 """
+import base64
 import contextlib
 import copy
+import hashlib
+import os
 import re
 import sys
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import replay
+from bearers import Bearers
+from elsewhere import Elsewhere
 
 REMOTE = "remoteaccount1"
 
 
-class Prepared(replay.Session):
-    prepared = {"shares": 0, "snapshots": 0, "leases": 0, "second accounts": 0}
+class Prepared(Bearers, Elsewhere, replay.Session):
+    prepared = {"shares": 0, "snapshots": 0, "leases": 0, "blobs": 0, "second accounts": 0}
 
     def __init__(self, cfg, name, entries):
         super().__init__(cfg, name, entries)
-        self.home = next((e.account for e in entries if e.account), None)
+        self.home = next((e.account.removesuffix("-secondary") for e in entries if e.account), None)
         self.remote_made, self.leased = [], []
-        self.remote = copy.copy(cfg)
+        self.remote = self.seen_as(REMOTE)
         self.remote.account = REMOTE
-        self.remote.targets = {
-            service: target and replay.Target(target.url.replace(cfg.account, REMOTE), cfg.timeout)
-            for service, target in cfg.targets.items()
-        }
+        self.secondary = self.seen_as(cfg.account + "-secondary")
         self.prepared["second accounts"] += any(self.is_remote(e.account) for e in entries)
 
     # ---- the second account
+    def seen_as(self, name):
+        """the same server, with another name in the path"""
+        cfg = copy.copy(self.cfg)
+        cfg.targets = {
+            service: target and replay.Target(target.url.replace(self.cfg.account, name), self.cfg.timeout)
+            for service, target in self.cfg.targets.items()
+        }
+        return cfg
+
     def is_remote(self, account):
         return account is not None and account != self.home and not account.endswith("-secondary")
 
     @contextlib.contextmanager
     def acting_on(self, account):
         kept = self.cfg
-        if self.is_remote(account):
+        if account and account.endswith("-secondary"):
+            self.cfg = self.secondary
+        elif self.is_remote(account):
             self.cfg = self.remote
         try:
             yield
@@ -95,6 +111,8 @@ class Prepared(replay.Session):
     def prerequisites(self):
         self.own = self.cfg
         super().prerequisites()
+        if replay.grouping(self.entries) == "blob":
+            self.restore_blobs()
         if replay.grouping(self.entries) != "file":
             return
         made = {unquote(e.path).strip("/") for e in self.entries if super(Prepared, self).creation(e) and e.status < 300}
@@ -103,6 +121,7 @@ class Prepared(replay.Session):
             share = unquote(e.path).strip("/").split("/")[0]
             if e.service != "file" or not share or share in made or share in known or self.is_remote(e.account):
                 continue
+            self.restore_place(share, unquote(e.path).strip("/").split("/")[1:], e)
             snapshot = replay.qget(e.query, "sharesnapshot")
             if snapshot and e.status < 300 and snapshot not in self.tokens:
                 self.snapshot(share, snapshot)
@@ -110,6 +129,49 @@ class Prepared(replay.Session):
             if e.method == "DELETE" and refused == "LeaseIdMissing" and "restype=share" in e.query:
                 known.add(share)
                 self.lease(share, "")
+
+    def restore_blobs(self):
+        """blobs that are read, or listed, without having been written"""
+        made, written, left = set(), set(), {}
+        bodies = {base64.b64encode(hashlib.md5(e.body).digest()).decode(): e.body for e in self.entries}
+        for e in self.entries:
+            path = unquote(e.path).strip("/")
+            container, _, blob = path.partition("/")
+            if e.service != "blob" or container in made or e.status >= 300 or "restype=account" in e.query or self.is_remote(e.account):
+                continue
+            if "restype=container" in e.query and e.method == "PUT" and "comp=" not in e.query:
+                made.add(container)
+            elif "comp=list" in e.query and container:
+                for row in replay.parse_xml(e.rbody).iter("Blob"):
+                    body = bodies.get(row.findtext("Properties/Content-MD5"))
+                    if body is not None and not row.findtext("Snapshot"):
+                        left.setdefault(f"{container}/{row.findtext('Name')}", (body, {"content-type": row.findtext("Properties/Content-Type")}))
+            elif blob and e.method == "PUT":
+                written.add(path)
+            elif blob and e.method in ("GET", "HEAD") and "comp=" not in e.query and path not in written:
+                headers = {k: v for k, v in e.rheaders.items() if k.startswith("x-ms-meta-") or k == "content-type"}
+                if e.method == "GET" or path not in left:
+                    left[path] = e.rbody, headers
+        for path, (body, headers) in left.items():
+            container = path.split("/")[0]
+            if path in written:
+                continue
+            if self.create_or_delete("blob", container, True) == 201:
+                self.created.append(("blob", container))
+            self.admin("blob", "PUT", "/" + quote(path), body=body, extra={"x-ms-blob-type": "BlockBlob"} | headers)
+            self.prepared["blobs"] += 1
+
+    def restore_place(self, share, names, e):
+        """a file or directory whose handles are listed; what has a dot in its name was a file"""
+        if "comp=listhandles" not in e.query or not names:
+            return
+        self.create_or_delete("file", share, True)
+        self.created.append(("file", share))
+        for depth, name in enumerate(names, 1):
+            path, is_file = quote("/".join([share, *names[:depth]])), depth == len(names) and "." in name
+            extra = {"x-ms-type": "file", "x-ms-content-length": "0"} if is_file else {}
+            self.admin("file", "PUT", "/" + path, "" if is_file else "restype=directory", extra=extra | {
+                "x-ms-file-permission": "inherit", "x-ms-file-attributes": "None", "x-ms-file-creation-time": "now", "x-ms-file-last-write-time": "now"})
 
     def restore_listed(self, made):
         """from the first listing of shares that shows snapshots, or else the first; -> the names that are now as they were"""
@@ -170,7 +232,22 @@ class Prepared(replay.Session):
         self.admin("file", "PUT", "/" + share, "restype=share&comp=lease" + query, extra=asked)
 
 
+def compare(what):
+    """compares what the tool passes over because accounts without it do not answer it, and not times that it takes for more"""
+    replay.SOFT_HEADERS.add("x-ms-share-next-allowed-quota-downgrade-time")
+    replay.SOFT_TAGS.add("nextallowedquotadowngradetime")
+    if "versions" in what:  # their ids have to be learnt, too, to be named in later requests
+        replay.IGNORE.discard("x-ms-version-id")
+    if "protection" in what:
+        replay.IGNORE.difference_update({"x-ms-immutability-policy-until-date", "x-ms-immutability-policy-mode", "x-ms-legal-hold"})
+        replay.SKIP_TAGS.difference_update({"immutabilitypolicyuntildate", "immutabilitypolicymode", "legalhold"})
+        replay.SOFT_HEADERS.add("x-ms-immutability-policy-until-date")
+        replay.SOFT_TAGS.add("immutabilitypolicyuntildate")
+
+
 if __name__ == "__main__":
+    compare(os.environ.get("REPLAY_COMPARE", ""))
     replay.Session = Prepared
     replay.main()
-    print("prepared:", ", ".join(f"{count} {what}" for what, count in Prepared.prepared.items()), file=sys.stderr)
+    counts = Prepared.prepared | Bearers.sent | {"sources elsewhere": Elsewhere.served}
+    print("prepared:", ", ".join(f"{count} {what}" for what, count in counts.items() if count), file=sys.stderr)

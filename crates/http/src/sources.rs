@@ -1,5 +1,7 @@
 //! Where copies may come from. What this server stores itself is read from its store, and never over the network; any other host
 //! only if the operator has named it, so that nobody can use this server to reach into a network that they are not in.
+//!
+//! Blobs and files have these rules in common; `blob::copy_source` and `file::source` read what is here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +15,21 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
-use lazuli_model::{Metadata, Refusal, Timestamp};
-use lazuli_store::{Broken, Failure, Fetch, Source};
+use lazuli_model::file::Node;
+use lazuli_model::{Metadata, Refusal, Timestamp, Version};
+use lazuli_store::{Broken, Failure, Fetch, FileReader, Source};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::answer::name;
 use crate::head::{Head, Service, account_in_host};
-use crate::serve::Edge;
+use crate::serve::{Ask, Edge};
+use crate::status;
 use crate::wire::digest::parse_kept_md5;
-use crate::wire::range::ByteRange;
+use crate::wire::range::{ByteRange, Span};
+
+/// Since then a refusal says what the source answered.
+pub const NAMES_THE_FAULT: Version = Version::new(2025, 11, 5);
 
 /// Where a source is, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,33 +79,80 @@ impl Default for Sources {
     }
 }
 
-/// A source on its way in from another host.
+/// A source whose bytes have to come in: from another host, or from a file of this server on their way into a blob.
 pub struct Fetched {
-    /// What the other host says of it, as a record.
+    /// What is known of it, as a record.
     pub blob: Blob,
     /// If it said.
     pub length: Option<u64>,
     pub etag: Option<String>,
-    body: Incoming,
-    _permit: OwnedSemaphorePermit,
+    body: Body,
+}
+
+enum Body {
+    Wire { incoming: Incoming, _permit: OwnedSemaphorePermit },
+    File(Box<FileReader>),
+}
+
+impl Fetched {
+    /// `range` of a file, or all of it.
+    pub fn of_file(mut reader: FileReader, range: Option<ByteRange>) -> Result<Self, Refusal> {
+        let length = reader.entry.node.length;
+        let span = range.map_or(Ok(Span::whole(length)), |range| range.within(length))?;
+        reader.seek(span.from, span.to);
+        let blob = describe_file(&reader.entry.node);
+        Ok(Self { etag: None, length: Some(span.length()), blob, body: Body::File(Box::new(reader)) })
+    }
 }
 
 impl Source for Fetched {
     fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<Bytes>, Broken>> + Send + '_>> {
-        Box::pin(async {
-            loop {
-                let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.map_err(|_| Broken::HungUp)?;
-                match frame {
-                    None => return Ok(None),
-                    Some(Err(_)) => return Err(Broken::HungUp),
-                    Some(Ok(frame)) => match frame.into_data() {
-                        Ok(bytes) if !bytes.is_empty() => return Ok(Some(bytes)),
-                        Ok(_) | Err(_) => {}
-                    },
-                }
-            }
-        })
+        match &mut self.body {
+            Body::Wire { incoming, .. } => Box::pin(piece(incoming)),
+            Body::File(reader) => Source::next(reader.as_mut()),
+        }
     }
+}
+
+async fn piece(incoming: &mut Incoming) -> Result<Option<Bytes>, Broken> {
+    loop {
+        let frame = tokio::time::timeout(PATIENCE, incoming.frame()).await.map_err(|_| Broken::HungUp)?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(Broken::HungUp),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) if !bytes.is_empty() => return Ok(Some(bytes)),
+                Ok(_) | Err(_) => {}
+            },
+        }
+    }
+}
+
+/// The address as a copy shows it later: all but the signature (observed).
+pub fn shown(url: &str) -> String {
+    let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
+    let is_signature = |pair: &&str| pair.split('=').next().unwrap_or_default().eq_ignore_ascii_case("sig");
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+/// CannotVerifyCopySource: the source's own answer becomes this request's. Newer versions name its code too.
+pub fn unverified(ask: &mut Ask, refusal: Refusal) -> Refusal {
+    let (status, code, message) = match refusal {
+        Refusal::CannotVerifyCopySource { status, code, message } => (status, code, message),
+        refusal => {
+            let said = status::of(&refusal);
+            (said.status, said.code.into(), said.message)
+        }
+    };
+    if ask.head.version < NAMES_THE_FAULT {
+        return Refusal::CannotVerifyCopySource { status, code: "".into(), message };
+    }
+    ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
+    if let Ok(code) = HeaderValue::from_str(&code) {
+        ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), code);
+    }
+    Refusal::CannotVerifyCopySource { status, code, message }
 }
 
 /// `None` when the address is none.
@@ -153,8 +208,7 @@ impl Edge {
     /// Asks another host for a source. It is not followed to where it redirects: that host may not be allowed.
     pub(crate) async fn fetch(&self, outer: &Head, uri: &Uri) -> Result<Fetched, Failure> {
         let sources = self.sources();
-        let dial =
-            sources.dial.as_ref().ok_or(Refusal::NotImplemented { what: "A copy source on another host".into() })?;
+        let dial = sources.dial.as_ref().ok_or_else(forbidden)?;
         let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Refusal::ServerBusy)?;
         let range = outer.opt("x-ms-source-range", ByteRange::parse)?;
         self.request(dial, uri, ask(outer, uri)?, range, permit).await
@@ -216,7 +270,7 @@ impl Edge {
         }
         let etag = response.headers().get(http::header::ETAG).and_then(|text| text.to_str().ok()).map(str::to_owned);
         let blob = describe(response.headers(), self.store().now());
-        Ok(Fetched { blob, length, etag, body: response.into_body(), _permit: permit })
+        Ok(Fetched { blob, length, etag, body: Body::Wire { incoming: response.into_body(), _permit: permit } })
     }
 }
 
@@ -296,9 +350,33 @@ fn describe(headers: &HeaderMap, now: Timestamp) -> Blob {
     Blob { headers, metadata, ..Blob::new(Kind::Block, ContentRef::EMPTY, now) }
 }
 
+/// What a blob keeps of the file that it was copied from.
+fn describe_file(node: &Node) -> Blob {
+    let (headers, metadata) = (node.headers.clone(), node.metadata.clone());
+    Blob { headers, metadata, etag: node.etag, ..Blob::new(Kind::Block, ContentRef::EMPTY, node.modified) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As observed.
+    #[test]
+    fn the_signature_is_not_shown() {
+        let plain = "https://a.blob.core.windows.net/c/b";
+        let table = [
+            (plain.to_owned(), plain.to_owned()),
+            (format!("{plain}?sig=x%3D"), plain.to_owned()),
+            (
+                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b&sig=x%3D"),
+                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b"),
+            ),
+            (format!("{plain}?Sig=x&snapshot=2"), format!("{plain}?snapshot=2")),
+        ];
+        for (url, expected) in table {
+            assert_eq!(shown(&url), expected);
+        }
+    }
 
     #[test]
     fn patterns_name_hosts_and_nothing_else() {

@@ -146,3 +146,42 @@ async fn an_incremental_copy_follows_snapshots() {
         assert_eq!((answer.status, said), (*status, *code), "{method} {target}");
     }
 }
+
+/// What is appended, or written to pages, from a URL under a customer's key is answered with its MD5, as recorded; blocks are not, nor is what comes
+/// in the request.
+#[tokio::test]
+async fn some_sources_under_a_key_are_answered_with_their_md5() {
+    let mut client = with_blob(&start()).await;
+    let open = [VERSION, ("x-ms-blob-public-access", "blob")];
+    assert_eq!(client.send("PUT", "/con?restype=container&comp=acl", &open, b"").await.status, 200);
+    let page = &[b'p'; 512];
+    assert_eq!(client.send("PUT", "/con/page", &[VERSION, KIND], page).await.status, 201);
+    let key = [
+        ("x-ms-encryption-key", "MDEyMzQ1NjcwMTIzNDU2NzAxMjM0NTY3MDEyMzQ1Njc="),
+        ("x-ms-encryption-key-sha256", "3QFFFpRA5+XANHqwwbT4yXDmrT/2JaLt/FKHjzhOdoE="),
+        ("x-ms-encryption-algorithm", "AES256"),
+    ];
+    let source = format!("{HERE}/con/page");
+    let from = ("x-ms-copy-source", source.as_str());
+    let update = [("x-ms-page-write", "update"), ("x-ms-range", "bytes=0-511"), ("x-ms-source-range", "bytes=0-511")];
+    let kinds = [
+        ("log", &[("x-ms-blob-type", "AppendBlob")][..], "appendblock", &[][..], true),
+        ("disk", &[("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "512")], "page", &update, true),
+        ("parts", &[KIND], "block&blockid=MQ==", &[], false),
+    ];
+    for (name, kind, comp, headers, by_md5) in kinds {
+        for sealed in [&[][..], &key] {
+            let (blob, put) = (format!("/con/{name}{}", sealed.len()), [&[VERSION], kind, sealed].concat());
+            assert_eq!(client.send("PUT", &blob, &put, b"").await.status, 201);
+            for url in [&[][..], &[from]] {
+                let headers = [&[VERSION], headers, sealed, url].concat();
+                let body = if url.is_empty() { &page[..] } else { b"" };
+                let answer = client.send("PUT", &format!("{blob}?comp={comp}"), &headers, body).await;
+                assert_eq!(answer.status, 201, "{headers:?} {}", answer.text());
+                let md5 = by_md5 && !sealed.is_empty() && !url.is_empty();
+                let found = [answer.header("content-md5").is_some(), answer.header("x-ms-content-crc64").is_some()];
+                assert_eq!(found, [md5, !md5], "{headers:?}");
+            }
+        }
+    }
+}

@@ -5,7 +5,9 @@ mod client;
 
 use std::sync::{Arc, Mutex};
 
-use client::{Client, Server, start};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use client::{ACCOUNT, Client, Server, accounts, start, start_trusting};
 use lazuli_http::Service;
 use lazuli_http::sources::{Sources, Wire};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -127,4 +129,79 @@ async fn what_cannot_be_read_is_refused() {
     assert_eq!(client.send("PUT", "/sha/f?comp=range", &ask, b"").await.status, 403);
     let invalid = client.send("PUT", "/sha/copy", &[VERSION, ("x-ms-copy-source", "ftp://127.0.0.1/a/b")], b"").await;
     assert_eq!((invalid.status, invalid.header("x-ms-error-code")), (400, Some("InvalidHeaderValue")));
+}
+
+/// Observed: Copy File reads a source of the same account under the token of the request; nothing else does.
+#[tokio::test]
+async fn a_token_opens_the_sources_of_its_account_to_copy_file() {
+    let issuer = "https://issuer.example/";
+    let server = start_trusting(issuer);
+    with_share(&server).await;
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let claims = format!(r#"{{"iss":"{issuer}","aud":"https://storage.azure.com","exp":4102444800}}"#);
+    let bearer = format!("Bearer {}.{}.", part(r#"{"alg":"none"}"#), part(&claims));
+    let common =
+        [("x-ms-version", "2021-12-02"), ("authorization", bearer.as_str()), ("x-ms-file-request-intent", "backup")];
+    let source = ("x-ms-copy-source", "http://127.0.0.1/devstoreaccount1/sha/f");
+    let mut client = Client::unsigned_to(&server, Service::File);
+    let copied = client.send("PUT", "/sha/copy", &[&common[..], &[source]].concat(), b"").await;
+    assert_eq!(copied.status, 202, "{}", copied.text());
+    let range = [("x-ms-write", "update"), ("x-ms-range", "bytes=0-3"), ("x-ms-source-range", "bytes=0-3"), source];
+    let refused = client.send("PUT", "/sha/copy?comp=range", &[&common[..], &range].concat(), b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (401, Some("CannotVerifyCopySource")));
+}
+
+/// Of the account, to read files with.
+fn sas() -> String {
+    let text = format!("{ACCOUNT}\nr\nf\no\n\n2099-01-01\n\n\n2019-12-12\n");
+    let signature = accounts().get(ACCOUNT).unwrap().sign(text.as_bytes());
+    let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    format!("sv=2019-12-12&ss=f&srt=o&sp=r&se=2099-01-01&sig={signature}")
+}
+
+/// Everything that takes a URL takes a file's: its bytes, headers and metadata, for whoever may read it.
+#[tokio::test]
+async fn a_file_becomes_a_blob() {
+    let server = start();
+    let mut files = with_share(&server).await;
+    let file = [VERSION, ("x-ms-type", "file"), ("x-ms-content-length", "8"), ("x-ms-content-type", "text/file")];
+    let file = [&file[..], &[("x-ms-meta-from", "share")]].concat();
+    assert_eq!(files.send("PUT", "/sha/f", &file, b"").await.status, 201);
+    let range = [VERSION, ("x-ms-write", "update"), ("x-ms-range", "bytes=2-5")];
+    assert_eq!(files.send("PUT", "/sha/f?comp=range", &range, b"file").await.status, 201);
+    let etag = files.send("HEAD", "/sha/f", &[VERSION], b"").await.header("etag").unwrap().to_owned();
+
+    let mut blobs = Client::to_service(&server, Service::Blob);
+    assert_eq!(blobs.send("PUT", "/con?restype=container", &[VERSION], b"").await.status, 201);
+    let url = "http://devstoreaccount1.file.core.windows.net/sha/f";
+    let source = ("x-ms-copy-source", url);
+    let copied = blobs.send("PUT", "/con/copy", &[VERSION, source, ("x-ms-source-if-match", &etag)], b"").await;
+    assert_eq!(copied.status, 202, "{}", copied.text());
+    let mut read = blobs.send("GET", "/con/copy", &[VERSION], b"").await;
+    while read.header("x-ms-copy-status") == Some("pending") {
+        tokio::task::yield_now().await;
+        read = blobs.send("GET", "/con/copy", &[VERSION], b"").await;
+    }
+    assert_eq!((read.text().as_str(), read.header("content-type")), ("\0\0file\0\0", Some("text/file")));
+    assert_eq!((read.header("x-ms-meta-from"), read.header("x-ms-copy-source")), (Some("share"), Some(url)));
+    let unmet = blobs.send("PUT", "/con/copy", &[VERSION, source, ("x-ms-source-if-none-match", &etag)], b"").await;
+    assert_eq!((unmet.status, unmet.header("x-ms-error-code")), (412, Some("SourceConditionNotMet")));
+
+    let signed = format!("{url}?{}", sas());
+    let source = ("x-ms-copy-source", signed.as_str());
+    let put = blobs.send("PUT", "/con/put", &[VERSION, source, ("x-ms-blob-type", "BlockBlob")], b"").await;
+    assert_eq!(put.status, 201, "{}", put.text());
+    assert_eq!(blobs.send("GET", "/con/put", &[VERSION], b"").await.text(), "\0\0file\0\0");
+    let appended = [VERSION, ("x-ms-blob-type", "AppendBlob")];
+    assert_eq!(blobs.send("PUT", "/con/log", &appended, b"").await.status, 201);
+    let range = ("x-ms-source-range", "bytes=2-4");
+    let append = blobs.send("PUT", "/con/log?comp=appendblock", &[VERSION, source, range], b"").await;
+    assert_eq!(append.status, 201, "{}", append.text());
+    assert_eq!(blobs.send("GET", "/con/log", &[VERSION], b"").await.text(), "fil");
+
+    // Only Copy Blob takes the account's key for its source's too.
+    let unsigned = [NEWER, ("x-ms-copy-source", url), ("x-ms-blob-type", "BlockBlob")];
+    let refused = blobs.send("PUT", "/con/none", &unsigned, b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (401, Some("CannotVerifyCopySource")));
+    assert_eq!(blobs.send("HEAD", "/con/none", &[VERSION], b"").await.status, 404);
 }

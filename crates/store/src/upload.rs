@@ -33,6 +33,19 @@ pub enum Broken {
     Refused(Refusal),
 }
 
+/// What is stored here may be a body too, on its way into a copy. What cannot be read ends that.
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(refusal) => Broken::Refused(refusal),
+            Failure::Broken(fault) => {
+                tracing::error!(?fault, "the source of a copy could not be read to its end");
+                Broken::Refused(Refusal::InternalError)
+            }
+        }
+    }
+}
+
 /// Bytes that are on disk (or small enough to go into the record), with what was learnt on the way.
 pub struct Received {
     pub length: u64,

@@ -113,6 +113,18 @@ pub fn verify(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>,
     if head.version_sent && head.version < since(head.service) {
         return Err(failed("Authentication scheme Bearer is not supported in this version."));
     }
+    believe(head, trust, token).map_err(|refusal| match refusal {
+        // Whoever cannot be challenged is told no more than with a wrong key (observed).
+        Refusal::InvalidAccessToken { detail }
+            if head.version_sent && head.version < challenged_since(head.service) =>
+        {
+            Refusal::AuthenticationFailed { detail }
+        }
+        other => other,
+    })
+}
+
+fn believe(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>, Refusal> {
     // What is not even one word is no Authorization header; what is one word and no token is a bad token (both observed).
     if token.contains(char::is_whitespace) {
         return Err(Refusal::InvalidAuthenticationInfo);
@@ -139,11 +151,20 @@ pub fn verify(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>,
     Ok(Arc::new(principal(claims, trust)))
 }
 
+/// Tables and files took tokens before the versions that the documentation names, 2020-12-06 and 2022-11-02 (observed).
 fn since(service: Service) -> Version {
     match service {
         Service::Blob | Service::Queue | Service::Dfs => Version::new(2017, 11, 9),
-        Service::Table => Version::new(2020, 12, 6),
-        Service::File => Version::new(2022, 11, 2),
+        Service::Table => Version::new(2019, 2, 2),
+        Service::File => super::FILE_TAKES_TOKENS,
+    }
+}
+
+/// Since when a token that is not believed is answered with where to get another.
+fn challenged_since(service: Service) -> Version {
+    match service {
+        Service::Blob | Service::Queue | Service::Dfs | Service::File => super::CHALLENGE_SINCE,
+        Service::Table => crate::table::CHALLENGE_SINCE,
     }
 }
 

@@ -103,8 +103,8 @@ impl From<Table> for Access {
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
 const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
 
-/// Before, a file could not be read by token.
-const FILE_TAKES_TOKENS: Version = Version::new(2022, 11, 2);
+/// Before, a file could not be read by token. Documented is 2022-11-02; earlier ones were taken (observed).
+const FILE_TAKES_TOKENS: Version = Version::new(2021, 12, 2);
 
 /// Who is asking: verifies signature, clock, protocol and address. No I/O.
 pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {

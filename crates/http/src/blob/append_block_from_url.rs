@@ -1,7 +1,7 @@
 //! Append Block From URL.
 
 use lazuli_model::Refusal;
-use lazuli_model::blob::Family;
+use lazuli_model::blob::{Encryption, Family};
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -20,6 +20,7 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let append = append_block::parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
+    let sealed = append.encryption != Encryption::Service;
     let claimed = copy_source::claimed(&ask.head)?;
     let range = copy_source::range(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, false).await.map_err(copy_source::unsaid)?;
@@ -27,14 +28,15 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let taken = match opened.from {
         From::Here { mut reader, .. } => {
             let span = copy_source::span(ask, range, reader.blob.content.length, most)?;
-            content::from_source(ask, &mut reader, span, claimed).await
+            content::from_source(ask, &mut reader, span, claimed, sealed).await
         }
-        From::Elsewhere(mut fetched) => content::from_elsewhere(ask, &mut fetched, most, claimed, false).await,
+        From::Streamed(mut fetched) => content::streamed(ask, &mut fetched, most, claimed, sealed).await,
     };
     let (received, digests) = taken.map_err(copy_source::unsaid)?;
     if received.length == 0 {
         return Err(Refusal::InvalidHeaderValue { header: "x-ms-source-range".into(), value: "0".into() }.into());
     }
     let (offset, blob) = ask.store.append_block(&at, append, received).await?;
+    let digests = digests.by_md5(&blob.encryption);
     Ok(digests.answer(append_block::answer(&blob, offset), &ask.head, false))
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use lazuli_model::blob::Encryption;
 use lazuli_model::{Refusal, Version};
 use lazuli_store::{Broken, Failure, Reader, Received, Source};
 
@@ -26,6 +27,8 @@ pub struct Digests {
     pub crc64: u64,
     claimed: Claimed,
     pub structured: bool,
+    /// Answered with the MD5 as if one had been sent.
+    by_md5: bool,
 }
 
 /// Receives the body. `whole` is whether it is a whole blob: then its MD5 is kept, so it is always computed.
@@ -47,7 +50,8 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
         }
     };
     claimed.check(received.md5, received.crc64, whole)?;
-    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some() };
+    let digests =
+        Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some(), by_md5: false };
     Ok((received, digests))
 }
 
@@ -57,16 +61,17 @@ pub async fn from_source(
     source: &mut Reader,
     span: Span,
     claimed: Claimed,
+    md5: bool,
 ) -> Result<(Received, Digests), Failure> {
-    let md5 = claimed.transfer_md5.is_some();
+    let md5 = md5 || claimed.transfer_md5.is_some();
     let received = ask.store.receive_from(source, span.from, span.to, md5, encryption::lock(ask)).await?;
     claimed.check(received.md5, received.crc64, false)?;
-    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
+    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false, by_md5: false };
     Ok((received, digests))
 }
 
-/// The same from another host.
-pub async fn from_elsewhere(
+/// The same of a source whose bytes have to come in.
+pub async fn streamed(
     ask: &Ask,
     source: &mut Fetched,
     most: u64,
@@ -77,7 +82,7 @@ pub async fn from_elsewhere(
     let expected = source.length;
     let received = ask.store.receive_encrypted(source, expected, most, md5, encryption::lock(ask)).await?;
     claimed.check(received.md5, received.crc64, false)?;
-    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false };
+    let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false, by_md5: false };
     Ok((received, digests))
 }
 
@@ -92,7 +97,7 @@ pub async fn of_source(
     let md5 = md5 || claimed.transfer_md5.is_some();
     let digested = ask.store.digest(source, span.from, span.to, md5).await?;
     claimed.check(digested.md5, digested.crc64, false)?;
-    Ok(Digests { md5: digested.md5, crc64: digested.crc64, claimed, structured: false })
+    Ok(Digests { md5: digested.md5, crc64: digested.crc64, claimed, structured: false, by_md5: false })
 }
 
 /// The length of the content inside a structured message, if the body is one.
@@ -104,9 +109,14 @@ fn structured_length(head: &Head) -> Result<Option<u64>, Refusal> {
 }
 
 impl Digests {
+    /// Observed: appends and pages from a URL, under a key or in a scope, are answered with the MD5. Blocks are not, nor is what came in a body.
+    pub fn by_md5(self, encryption: &Encryption) -> Self {
+        Digests { by_md5: *encryption != Encryption::Service, ..self }
+    }
+
     /// Put Blob always returns both; other writes return the one that was asked for, or the CRC64.
     pub fn answer(&self, answer: Answer, head: &Head, whole: bool) -> Answer {
-        let md5 = self.md5.filter(|_| whole || self.claimed.transfer_md5.is_some());
+        let md5 = self.md5.filter(|_| whole || self.by_md5 || self.claimed.transfer_md5.is_some());
         let crc64 = whole || md5.is_none() || head.version >= BOTH_DIGESTS_SINCE;
         let answer = answer
             .optional(&name::CONTENT_MD5, md5.map(md5_text))
@@ -159,5 +169,5 @@ pub fn document_digests(head: &Head, document: &[u8]) -> Result<Digests, Refusal
     let md5 = claimed.transfer_md5.is_some().then(|| md5::Md5::digest(document).into());
     let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, document);
     claimed.check(md5, crc64, false)?;
-    Ok(Digests { md5, crc64, claimed, structured: false })
+    Ok(Digests { md5, crc64, claimed, structured: false, by_md5: false })
 }

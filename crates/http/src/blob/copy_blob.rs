@@ -44,7 +44,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let copy = CopyBlob { source: opened.url, ..copy };
     let blob = match opened.from {
         From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?,
-        From::Elsewhere(fetched) => {
+        From::Streamed(fetched) => {
             let total = fetched.length.unwrap_or_default();
             let fetch = Fetch {
                 url: ask.head.text("x-ms-copy-source").unwrap_or_default().to_owned(),

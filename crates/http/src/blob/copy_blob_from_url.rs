@@ -34,8 +34,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let digests = content::of_source(ask, &mut reader, span, claimed, false).await?;
             (ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?, digests)
         }
-        From::Elsewhere(mut fetched) => {
-            let (received, digests) = content::from_elsewhere(ask, &mut fetched, SOURCE_MAX, claimed, false).await?;
+        From::Streamed(mut fetched) => {
+            let (received, digests) = content::streamed(ask, &mut fetched, SOURCE_MAX, claimed, false).await?;
             (ask.store.copy_received(&at, copy, fetched.blob.clone(), received).await?, digests)
         }
     };

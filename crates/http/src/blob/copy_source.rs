@@ -8,42 +8,30 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use lazuli_model::blob::{CopySource, CopyTags, Family, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
-use lazuli_model::{Conditions, Refusal, Timestamp, Version};
+use lazuli_model::{Conditions, Refusal, Timestamp};
 use lazuli_store::{Failure, Reader};
 
-use crate::answer::name;
 use crate::auth::Grant;
 use crate::blob::{encryption, get_blob, headers};
+use crate::file;
 use crate::head::{Head, Service};
 use crate::serve::Ask;
 use crate::sources::{self, Fetched};
-use crate::status::{self, Subject};
 use crate::wire::digest::{Claimed, parse_crc64, parse_md5};
 use crate::wire::range::{ByteRange, Span};
 
-/// Failed copies say since then what the source answered.
-const NAMES_THE_FAULT: Version = Version::new(2025, 11, 5);
-
-/// The address as a copy shows it later: all but the signature (observed).
-pub fn shown(url: &str) -> String {
-    let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
-    let kept: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.split('=').next().unwrap_or_default().eq_ignore_ascii_case("sig"))
-        .collect();
-    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
-}
-
 /// A source that may be read.
 pub struct Opened {
-    /// As [`shown`].
+    /// As [`sources::shown`].
     pub url: String,
     pub from: From,
 }
 
 pub enum From {
+    /// A blob of this server: its content can be shared.
     Here { reader: Box<Reader>, which: Which },
-    Elsewhere(Box<Fetched>),
+    /// From another host, or a file: its bytes have to be moved. If a range was asked for, they are no more than that.
+    Streamed(Box<Fetched>),
 }
 
 /// Finds the source and opens it. `tags` is whether its tags are wanted too.
@@ -52,18 +40,20 @@ pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -
     let uri: Uri = url.parse().map_err(|_| invalid(&url))?;
     let conditions = conditions(&ask.head)?;
     let from = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&url))? {
-        sources::Place::Here(Some(Service::File)) => {
-            Err(Fault::Request(Refusal::NotImplemented { what: "A file as the source of a blob".into() }))
-        }
-        sources::Place::Here(_) => here(ask, family, uri, conditions, rehydrates, tags).await,
+        sources::Place::Here(known) => match file::source::service(&uri, known)? {
+            Service::File => file_here(ask, family, uri, conditions).await,
+            Service::Blob | Service::Dfs | Service::Queue | Service::Table => {
+                here(ask, family, uri, conditions, rehydrates, tags).await
+            }
+        },
         sources::Place::Elsewhere => {
             let fetched = ask.edge.fetch(&ask.head, &uri).await;
-            fetched.map(|fetched| From::Elsewhere(Box::new(fetched))).map_err(Fault::Verify)
+            fetched.map(|fetched| From::Streamed(Box::new(fetched))).map_err(Fault::Verify)
         }
         sources::Place::Forbidden => Err(Fault::Verify(sources::forbidden().into())),
     };
     match from {
-        Ok(from) => Ok(Opened { url: shown(&url), from }),
+        Ok(from) => Ok(Opened { url: sources::shown(&url), from }),
         Err(Fault::Request(refusal)) => Err(refusal.into()),
         Err(Fault::Verify(failure)) => Err(cannot_verify(ask, failure)),
     }
@@ -111,6 +101,23 @@ async fn here(
     Ok(From::Here { reader: Box::new(reader), which })
 }
 
+/// A file of this server is read as its address would be, and judged as a blob would be that says the same.
+async fn file_here(ask: &Ask, family: Family, uri: Uri, conditions: Conditions) -> Result<From, Fault> {
+    let verify = |refusal: Refusal| Fault::Verify(refusal.into());
+    let head = file::source::source_head(&ask.head, uri, Some(Service::File), false).map_err(verify)?;
+    let owned = family == Family::Copy && ask.grant.owner && head.account == ask.head.account;
+    let (reader, _) = file::source::open_file(&ask.edge, &ask.store, &head, owned).await.map_err(Fault::Verify)?;
+    let range = range(&ask.head).map_err(Fault::Request)?;
+    let fetched = Fetched::of_file(reader, range).map_err(verify)?;
+    let key = encryption::source_key(&ask.head).map_err(Fault::Request)?.map(|key| key.hash());
+    let source = CopySource { which: Which::Current, conditions, family, rehydrates: false, key };
+    match source.decide(Some(&fetched.blob), ask.head.now) {
+        Ok(_) => Ok(From::Streamed(Box::new(fetched))),
+        Err(refusal) if family == Family::Copy => Err(Fault::Request(refusal)),
+        Err(refusal) => Err(verify(refusal)),
+    }
+}
+
 /// What a client would send to read the source itself.
 fn head(ask: &Ask, uri: Uri) -> Result<Head, Refusal> {
     let mut sent = HeaderMap::new();
@@ -141,28 +148,11 @@ async fn admit(ask: &Ask, source: &mut Head, family: Family) -> Result<Grant, Fa
     ask.edge.admit_inner(source, &get_blob::SPEC).await
 }
 
-/// The source's own answer becomes this request's.
 fn cannot_verify(ask: &mut Ask, failure: Failure) -> Failure {
-    let refusal = match failure {
-        Failure::Broken(fault) => return Failure::Broken(fault),
-        Failure::Refused(Refusal::NotImplemented { what }) => return Refusal::NotImplemented { what }.into(),
-        Failure::Refused(refusal) => refusal,
-    };
-    let (status, code, message) = match &refusal {
-        Refusal::CannotVerifyCopySource { status, code, message } => (*status, code.clone(), message.clone()),
-        _ => {
-            let said = status::of_subject(&refusal, Subject::Blob);
-            (said.status, said.code.into(), said.message)
-        }
-    };
-    if ask.head.version >= NAMES_THE_FAULT {
-        ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
-        if let Ok(code) = HeaderValue::from_str(&code) {
-            ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), code);
-        }
+    match failure {
+        Failure::Broken(fault) => Failure::Broken(fault),
+        Failure::Refused(refusal) => sources::unverified(ask, refusal).into(),
     }
-    let detailed = ask.head.version >= NAMES_THE_FAULT;
-    Refusal::CannotVerifyCopySource { status, code: if detailed { code } else { "".into() }, message }.into()
 }
 
 /// Appended blocks and pages say less of what went wrong (observed).
@@ -242,27 +232,4 @@ pub fn claimed(head: &Head) -> Result<Claimed, Refusal> {
         return Err(Refusal::BothCrc64AndMd5HeaderPresent);
     }
     Ok(claimed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As observed.
-    #[test]
-    fn the_signature_is_not_shown() {
-        let plain = "https://a.blob.core.windows.net/c/b";
-        let table = [
-            (plain.to_owned(), plain.to_owned()),
-            (format!("{plain}?sig=x%3D"), plain.to_owned()),
-            (
-                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b&sig=x%3D"),
-                format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b"),
-            ),
-            (format!("{plain}?Sig=x&snapshot=2"), format!("{plain}?snapshot=2")),
-        ];
-        for (url, expected) in table {
-            assert_eq!(shown(&url), expected);
-        }
-    }
 }

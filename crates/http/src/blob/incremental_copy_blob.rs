@@ -46,7 +46,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             ask.store.incremental_copy(&at, copy, *reader, which, encryption::lock(ask)).await?
         }
         // What another host's snapshots have in common is not to be had with one request.
-        From::Elsewhere(_) => {
+        From::Streamed(_) => {
             return Err(Refusal::CannotVerifyCopySource {
                 status: 400,
                 code: "InvalidHeaderValue".into(),

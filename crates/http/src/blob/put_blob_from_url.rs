@@ -34,9 +34,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let put = complete(&ask.head, asked, &tags, &reader.blob)?;
             (ask.store.put_blob_from(&at, put, digests.md5, *reader, encryption::lock(ask)).await?, digests)
         }
-        From::Elsewhere(mut fetched) => {
+        From::Streamed(mut fetched) => {
             let (received, digests) =
-                content::from_elsewhere(ask, &mut fetched, put_blob::CONTENT_MAX, claimed, true).await?;
+                content::streamed(ask, &mut fetched, put_blob::CONTENT_MAX, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &fetched.blob)?;
             (ask.store.put_blob(&at, put, received).await?, digests)
         }

@@ -24,10 +24,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let (received, digests) = match opened.from {
         From::Here { mut reader, .. } => {
             let span = copy_source::span(ask, range, reader.blob.content.length, put_block::BLOCK_MAX)?;
-            content::from_source(ask, &mut reader, span, claimed).await?
+            content::from_source(ask, &mut reader, span, claimed, false).await?
         }
-        From::Elsewhere(mut fetched) => {
-            content::from_elsewhere(ask, &mut fetched, put_block::BLOCK_MAX, claimed, false).await?
+        From::Streamed(mut fetched) => {
+            content::streamed(ask, &mut fetched, put_block::BLOCK_MAX, claimed, false).await?
         }
     };
     if received.length == 0 {

@@ -1,7 +1,7 @@
 //! Put Page From URL.
 
 use lazuli_model::Refusal;
-use lazuli_model::blob::Family;
+use lazuli_model::blob::{Encryption, Family};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -17,17 +17,16 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     ask.head.required("x-ms-page-write", |text| text.eq_ignore_ascii_case("update").then_some(()))?;
     let put = put_page::parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
+    let sealed = put.encryption != Encryption::Service;
     let claimed = copy_source::claimed(&ask.head)?;
     let range = copy_source::range(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, false).await.map_err(copy_source::unsaid)?;
     let taken = match opened.from {
         From::Here { mut reader, .. } => {
             let span = copy_source::span(ask, range, reader.blob.content.length, put_page::WRITE_MAX)?;
-            content::from_source(ask, &mut reader, span, claimed).await
+            content::from_source(ask, &mut reader, span, claimed, sealed).await
         }
-        From::Elsewhere(mut fetched) => {
-            content::from_elsewhere(ask, &mut fetched, put_page::WRITE_MAX, claimed, false).await
-        }
+        From::Streamed(mut fetched) => content::streamed(ask, &mut fetched, put_page::WRITE_MAX, claimed, sealed).await,
     };
     let (received, digests) = taken.map_err(copy_source::unsaid)?;
     if received.length != put.pages.length() {
@@ -36,5 +35,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let blob = ask.store.put_page(&at, put, received).await?;
     let answer = encryption::describe(put_page::answer(&blob), &blob.encryption);
+    let digests = digests.by_md5(&blob.encryption);
     Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
 }

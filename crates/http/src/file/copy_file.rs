@@ -13,6 +13,7 @@ use crate::file::{place, smb};
 use crate::head::{Head, guid};
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::sources;
 
 pub const SPEC: Spec = Spec {
     name: "CopyFile",
@@ -116,7 +117,7 @@ fn copy(ask: &Ask, asked: Asked, opened: &Opened, permission: Option<SetPermissi
     let said = headers::metadata(&ask.head)?;
     Ok(CopyFile {
         id: (ask.ids)(),
-        source: source::shown(&ask.head),
+        source: sources::shown(ask.head.text("x-ms-copy-source").unwrap_or_default()),
         headers: opened.headers.clone(),
         metadata: if said.is_empty() { opened.metadata.clone() } else { said },
         smb: SetSmb { permission, ..with_source(asked.smb, asked.from_source, entry) },

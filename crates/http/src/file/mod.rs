@@ -54,7 +54,7 @@ pub mod set_share_properties;
 mod settings;
 mod smb;
 pub mod snapshot_share;
-mod source;
+pub mod source;
 
 use lazuli_model::Version;
 

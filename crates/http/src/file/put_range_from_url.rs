@@ -10,6 +10,7 @@ use crate::file::{RANGE_MAX, place, put_range, source};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::sources;
 use crate::wire::digest::{crc64_text, parse_crc64};
 use crate::wire::range::ByteRange;
 
@@ -38,7 +39,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let put = PutRange { from, written: put_range::written(&ask.head)?, lease: headers::lease_id(&ask.head)? };
     let mut opened = source::open(ask, false).await?;
     if let Err(refusal) = opened.narrow(source_from, source_to) {
-        return Err(source::unverified(ask, &refusal).into());
+        return Err(sources::unverified(ask, refusal).into());
     }
     let received = ask.store.receive(&mut opened, Some(to - from), RANGE_MAX, false).await?;
     check(&ask.head, received.crc64)?;

@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
 use lazuli_model::blob::{ContentHeaders, ReadBlob};
 use lazuli_model::file::{Entry, ReadFile};
-use lazuli_model::{Conditions, Metadata, Refusal, Version};
+use lazuli_model::{Conditions, Metadata, Refusal};
 use lazuli_store::{Broken, Failure, FileReader, Reader, ShareAt, Source, Store};
 
 use crate::answer::name;
@@ -16,12 +16,8 @@ use crate::file::{get_file, place};
 use crate::head::{Arrival, Head, Query, Service};
 use crate::serve::{Ask, Edge};
 use crate::sources::{self, Fetched, Place};
-use crate::status;
 
 const HEADER: &str = "x-ms-copy-source";
-
-/// Since then a refusal says what the source answered, and the source is asked as the request is.
-const SAYS_MORE: Version = Version::new(2025, 11, 5);
 
 const URL_MAX: usize = 2048;
 
@@ -58,31 +54,20 @@ impl Opened {
         };
         if has_all { Ok(()) } else { Err(Refusal::InvalidRange) }
     }
-
-    async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Broken> {
-        let piece = match &mut self.content {
-            Content::File(reader) => reader.next().await,
-            Content::Blob(reader) => reader.next().await,
-            Content::Elsewhere(fetched) => return fetched.next().await,
-        };
-        piece.map_err(|failure| match failure {
-            Failure::Refused(refusal) => Broken::Refused(refusal),
-            Failure::Broken(fault) => {
-                tracing::error!(?fault, "the source of a copy could not be read to its end");
-                Broken::Refused(Refusal::InternalError)
-            }
-        })
-    }
 }
 
 impl Source for Opened {
     fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<bytes::Bytes>, Broken>> + Send + '_>> {
-        Box::pin(self.piece())
+        match &mut self.content {
+            Content::File(reader) => Source::next(reader.as_mut()),
+            Content::Blob(reader) => Source::next(reader.as_mut()),
+            Content::Elsewhere(fetched) => fetched.next(),
+        }
     }
 }
 
-/// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key need not prove it again for a file of the
-/// same account, as Copy File has it.
+/// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key, or a token, need not prove it again for a file of
+/// the same account, as Copy File has it.
 pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     let text = ask.head.required(HEADER, |text| (text.len() <= URL_MAX).then(|| text.to_owned()))?;
     let uri: Uri = text.parse().map_err(|_| invalid(&text))?;
@@ -91,8 +76,14 @@ pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     }
     let opened = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&text))? {
         Place::Here(known) => {
-            let head = source_head(&ask.head, uri, known, implied)?;
-            let owned = implied && ask.grant.owner && head.account == ask.head.account && head.service == Service::File;
+            let mut head = source_head(&ask.head, uri, known, implied)?;
+            let near = implied && head.account == ask.head.account && head.service == Service::File;
+            let owned = near && ask.grant.owner;
+            let named = head.query.get("sig").is_some() || head.text("authorization").is_some();
+            let token = ask.head.headers.get(AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
+            if let Some(token) = token.filter(|_| near && !named) {
+                head.headers.insert(AUTHORIZATION, token.clone());
+            }
             let (edge, store) = (ask.edge.clone(), ask.store.clone());
             read(&edge, &store, &head, owned).await
         }
@@ -101,7 +92,7 @@ pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     };
     match opened {
         Ok(opened) => Ok(opened),
-        Err(Failure::Refused(refusal)) => Err(unverified(ask, &refusal).into()),
+        Err(Failure::Refused(refusal)) => Err(sources::unverified(ask, refusal).into()),
         Err(broken) => Err(broken),
     }
 }
@@ -120,17 +111,14 @@ fn elsewhere(fetched: Fetched) -> Result<Opened, Failure> {
 async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Opened, Failure> {
     match head.service {
         Service::File => {
-            edge.admit_source(head, &get_file::SPEC, owned).await?;
-            let at = place::file(head)?;
-            let read = ReadFile { snapshot: place::snapshot(head)?, lease: None };
-            let mut reader = store.open_file(&at, read).await?;
+            let (mut reader, at) = open_file(edge, store, head, owned).await?;
             let entry = reader.entry.clone();
             reader.seek(0, entry.node.length);
             Ok(Opened {
                 length: entry.node.length,
                 headers: entry.node.headers.clone(),
                 metadata: entry.node.metadata.clone(),
-                file: Some((entry, at.share_at())),
+                file: Some((entry, at)),
                 content: Content::File(Box::new(reader)),
             })
         }
@@ -159,8 +147,16 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
     }
 }
 
+/// A file that whoever sent `head` may read. `owned`: who sent nothing is the account's owner.
+pub async fn open_file(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<(FileReader, ShareAt), Failure> {
+    edge.admit_source(head, &get_file::SPEC, owned).await?;
+    let at = place::file(head)?;
+    let read = ReadFile { snapshot: place::snapshot(head)?, lease: None };
+    Ok((store.open_file(&at, read).await?, at.share_at()))
+}
+
 /// The request that would read the source.
-fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> Result<Head, Refusal> {
+pub fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> Result<Head, Refusal> {
     let refuse = || invalid(head.text(HEADER).unwrap_or_default());
     let arrival = Arrival {
         service: service(&uri, known)?,
@@ -181,7 +177,7 @@ fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> 
         }
     }
     // Observed in 2022: Copy File asks for its source in the manner of old, to which nobody is told to authenticate.
-    if !implied || head.version >= SAYS_MORE {
+    if !implied || head.version >= sources::NAMES_THE_FAULT {
         let version = HeaderValue::try_from(head.version.to_string()).map_err(|_| Refusal::InternalError)?;
         parts.headers.insert(name::VERSION.clone(), version);
     }
@@ -189,38 +185,11 @@ fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> 
 }
 
 /// As its SAS says, else as its address does.
-fn service(uri: &Uri, known: Option<Service>) -> Result<Service, Refusal> {
+pub fn service(uri: &Uri, known: Option<Service>) -> Result<Service, Refusal> {
     let query = Query::parse(uri.query().unwrap_or_default())?;
     Ok(match query.get("sr").unwrap_or_default() {
         "f" | "s" => Service::File,
         "b" | "bs" | "bv" | "c" | "d" => Service::Blob,
         _ => known.unwrap_or(Service::Blob),
     })
-}
-
-/// CannotVerifyCopySource, with the status that reading the source came to; newer versions name its code too.
-pub fn unverified(ask: &mut Ask, refusal: &Refusal) -> Refusal {
-    let (status, code, message) = match refusal {
-        Refusal::CannotVerifyCopySource { status, code, message } => (*status, code.clone(), message.clone()),
-        refusal => {
-            let said = status::of(refusal);
-            (said.status, said.code.into(), said.message)
-        }
-    };
-    if ask.head.version < SAYS_MORE {
-        return Refusal::CannotVerifyCopySource { status, code: "".into(), message };
-    }
-    ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
-    if let Ok(code) = HeaderValue::from_str(&code) {
-        ask.beside.insert(name::COPY_SOURCE_ERROR_CODE.clone(), code);
-    }
-    Refusal::CannotVerifyCopySource { status, code, message }
-}
-
-/// The source as it is kept and shown: without the signature that opened it.
-pub fn shown(head: &Head) -> String {
-    let text = head.text(HEADER).unwrap_or_default();
-    let Some((url, query)) = text.split_once('?') else { return text.to_owned() };
-    let kept: Vec<&str> = query.split('&').filter(|part| !part.starts_with("sig=")).collect();
-    if kept.is_empty() { url.to_owned() } else { format!("{url}?{}", kept.join("&")) }
 }

@@ -10,7 +10,7 @@ use crate::auth::{Grant, TableScope};
 use crate::head::{Head, Service, Target};
 
 /// Requests of this version and later that do not say who they are are told how to.
-const CHALLENGE_SINCE: Version = Version::new(2020, 12, 6);
+pub const CHALLENGE_SINCE: Version = Version::new(2020, 12, 6);
 
 /// The table that a SAS is for.
 pub fn signed_for(head: &Head) -> Option<TableAt> {

@@ -32,7 +32,7 @@ pub mod multipart;
 mod numbers;
 mod target;
 
-pub use access::{scope, signed_for, unauthenticated, untunnel};
+pub use access::{CHALLENGE_SINCE, scope, signed_for, unauthenticated, untunnel};
 pub use errors::Manner;
 pub use target::{Target, target};
 

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Memory, content};
+use lazuli_http::auth::{Mode, Trust};
 use lazuli_http::{Accounts, Edge, Options, Service};
 use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-const ACCOUNT: &str = "devstoreaccount1";
+pub const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-fn accounts() -> Accounts {
+pub fn accounts() -> Accounts {
     let mut accounts = Accounts::new();
     accounts.add(AccountName::parse(ACCOUNT).unwrap(), &[KEY]).unwrap();
     accounts
@@ -26,10 +27,23 @@ pub struct Server {
 }
 
 pub fn start() -> Server {
+    start_with(accounts())
+}
+
+/// Believes every token of this issuer, and lets everybody everything.
+pub fn start_trusting(issuer: &str) -> Server {
+    let mut trust = Trust::new(Mode::Basic, vec![issuer.into()]);
+    trust.insecure = true;
+    let mut accounts = accounts();
+    accounts.accept_tokens(Arc::new(trust));
+    start_with(accounts)
+}
+
+fn start_with(accounts: Accounts) -> Server {
     let store = Store::new(Arc::new(Memory::new()), Arc::new(content::Memory::new()));
     let next = AtomicU64::new(1);
     let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
-    Server { edge: Edge::new(store.clone(), accounts(), Options::default(), ids), store }
+    Server { edge: Edge::new(store.clone(), accounts, Options::default(), ids), store }
 }
 
 impl Server {

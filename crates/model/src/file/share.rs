@@ -11,6 +11,8 @@ use crate::{ETag, Lease, Refusal, Timestamp};
 
 /// What a share without `x-ms-share-quota` may hold.
 pub const QUOTA_GIB: u32 = 5120;
+/// The same of a premium share, which NFS ones are (observed).
+pub const PREMIUM_QUOTA_GIB: u32 = 100;
 pub const QUOTA_GIB_MAX: u32 = 256 * 1024;
 pub const SNAPSHOTS_MAX: usize = 200;
 
@@ -47,10 +49,14 @@ impl CreateShare {
             Protocol::Smb => (ShareTier::TransactionOptimized, None),
             Protocol::Nfs => (ShareTier::Premium, Some(RootSquash::NoRootSquash)),
         };
+        let quota_gib = match self.settings.tier.unwrap_or(tier) {
+            ShareTier::Premium => PREMIUM_QUOTA_GIB,
+            ShareTier::TransactionOptimized | ShareTier::Hot | ShareTier::Cool => QUOTA_GIB,
+        };
         let plain = Share {
             etag: ETag::of(now),
             modified: now,
-            quota_gib: QUOTA_GIB,
+            quota_gib,
             tier,
             tier_changed: now,
             tier_before: None,
@@ -199,6 +205,22 @@ mod tests {
         for (lease, leases, snapshots, id, want) in cases {
             let delete = DeleteShare { snapshot: None, snapshots, lease: id, retention_days: None };
             assert_eq!(delete.decide(&Share { lease, ..share() }, leases, now()), want, "{leases:?} {snapshots:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_without_a_quota_has_that_of_its_tier() {
+        let table = [
+            (Protocol::Smb, None, None, 5120),
+            (Protocol::Smb, Some(ShareTier::Cool), None, 5120),
+            (Protocol::Smb, Some(ShareTier::Premium), None, 100),
+            (Protocol::Nfs, None, None, 100),
+            (Protocol::Nfs, None, Some(7), 7),
+        ];
+        for (protocol, tier, quota_gib, want) in table {
+            let settings = ShareSettings { tier, quota_gib, ..ShareSettings::default() };
+            let create = CreateShare { id: 1, protocol, settings, metadata: Default::default() };
+            assert_eq!(create.decide(false, now()).unwrap().quota_gib, want, "{protocol:?} {tier:?}");
         }
     }
 

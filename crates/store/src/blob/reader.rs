@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lazuli_engine::Fault;
 use lazuli_engine::content::{Chunks, Pin};
+use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::blob::Blob;
 
 use crate::crypt::{CustomerKey, Nonce};
@@ -17,6 +17,7 @@ use crate::manifest::{Loaded, Part};
 use crate::readers::Generation;
 use crate::records::Place;
 use crate::sparse::SparseReader;
+use crate::upload::{Broken, Source};
 use crate::{Failure, Store};
 
 /// A blob opened for reading: its record, and its bytes by range. Holding it keeps the bytes from being given back.
@@ -40,6 +41,12 @@ pub struct Reader {
 pub(super) struct Held {
     pub _pin: Pin,
     pub _generation: Option<Arc<Generation>>,
+}
+
+impl Source for Reader {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
+        Box::pin(async { Ok(Reader::next(self).await?) })
+    }
 }
 
 impl Reader {

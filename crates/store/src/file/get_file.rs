@@ -39,15 +39,9 @@ impl FileReader {
     }
 }
 
-/// To copy from. What cannot be read ends the copy.
 impl Source for FileReader {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
-        Box::pin(async {
-            self.bytes.next(&self.store, None).await.map_err(|failure| match failure {
-                Failure::Refused(refusal) => Broken::Refused(refusal),
-                Failure::Broken(_) => Broken::Refused(Refusal::InternalError),
-            })
-        })
+        Box::pin(async { Ok(FileReader::next(self).await?) })
     }
 }
 

@@ -112,6 +112,44 @@ fn only_whole_and_timely_tokens_of_the_issuer_are_believed() {
     assert!(why(identify(&old, &accounts)).contains("not supported in this version"));
 }
 
+/// Observed: tables and files took tokens before their documentation says so; and only who can be challenged is.
+#[test]
+fn versions_say_whether_tokens_are_taken_and_how_others_are_refused() {
+    let accounts = trusting(Mode::Basic, None, vec![]);
+    let good = token(None, HEADER, &claims(""));
+    let table = [
+        (Service::Table, "2018-03-28", "no", "403"),
+        (Service::Table, "2019-02-02", "yes", "403"),
+        (Service::Table, "2019-07-07", "yes", "403"),
+        (Service::Table, "2020-12-06", "yes", "401"),
+        (Service::File, "2021-06-08", "no", "403"),
+        (Service::File, "2021-12-02", "yes", "401"),
+        (Service::Blob, "2017-04-17", "no", "403"),
+        (Service::Blob, "2018-11-09", "yes", "403"),
+        (Service::Blob, "2019-12-12", "yes", "401"),
+    ];
+    for (service, version, taken, refused) in table {
+        let ask = |authorization: &str| {
+            let headers = [("authorization", authorization), ("x-ms-version", version)];
+            identify(
+                &head_on(
+                    arrival(service, NOW),
+                    "GET",
+                    "http://127.0.0.1/devstoreaccount1/?comp=properties&restype=service",
+                    &headers,
+                ),
+                &accounts,
+            )
+        };
+        assert_eq!(ask(&good).is_ok(), taken == "yes", "{service:?} {version}");
+        match ask("Bearer unreadable") {
+            Err(Refusal::InvalidAccessToken { .. }) => assert_eq!(refused, "401", "{service:?} {version}"),
+            Err(Refusal::AuthenticationFailed { .. }) => assert_eq!(refused, "403", "{service:?} {version}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn tokens_want_a_server_that_accepts_them_and_a_safe_link() {
     let bearer = token(None, HEADER, &claims(""));
