@@ -120,14 +120,12 @@ fn repeat(unpacked: &mut Vec<u8>, from: usize, mut left: usize) {
 
 /// Fifteen goes on: bytes are added up to the first that is not 255.
 fn extended(bytes: &mut &[u8], nibble: usize) -> Option<usize> {
-    let mut number = nibble;
-    while nibble == 15 {
+    let (mut number, mut goes_on) = (nibble, nibble == 15);
+    while goes_on {
         let (byte, rest) = bytes.split_first()?;
         *bytes = rest;
         number = number.checked_add(usize::from(*byte))?;
-        if *byte != 255 {
-            break;
-        }
+        goes_on = *byte == 255;
     }
     Some(number)
 }
@@ -139,7 +137,8 @@ mod tests {
     #[test]
     fn blocks_of_lz4() {
         let long = [&[0xf0, 255, 4][..], &[b'x'; 274]].concat();
-        let table: &[(&[u8], usize, Option<Vec<u8>>)] = &[
+        type Row<'a> = (&'a [u8], usize, Option<Vec<u8>>);
+        let table: &[Row<'_>] = &[
             (&[0x30, b'a', b'b', b'c'], 3, Some(b"abc".to_vec())),
             (&[0x1f, b'a', 1, 0, 3, 0x10, b'!'], 24, Some([&[b'a'; 23][..], b"!"].concat())),
             (&[0x22, b'a', b'b', 2, 0, 0x10, b'c'], 9, Some(b"ababababc".to_vec())),

@@ -210,7 +210,9 @@ impl Column {
             (Some(6), Physical::Bytes) => Ok(Values::Lengths(Lengths::new(bytes)?)),
             (Some(7), Physical::Bytes | Physical::Fixed(_)) => Ok(Values::Prefixes(Box::new(Prefixes::new(bytes)?))),
             (Some(9), physical) => match plain_length(physical) {
-                Some(width) if width > 0 && bytes.len() % width == 0 => Ok(Values::Split { bytes, width, at: 0 }),
+                Some(width) if width > 0 && bytes.len().is_multiple_of(width) => {
+                    Ok(Values::Split { bytes, width, at: 0 })
+                }
                 Some(_) | None => Err(Bad::Corrupt),
             },
             (Some(other), _) => Err(Bad::Unsupported(format!("the encoding {other}"))),
