@@ -7,6 +7,7 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod part;
+mod steady;
 mod website;
 
 use std::net::{IpAddr, SocketAddr};
@@ -44,6 +45,7 @@ use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
 use crate::trouble::Trouble;
+use steady::steady;
 
 pub(crate) use part::asked;
 
@@ -155,7 +157,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link { peer: peer.ip(), service, secure, website: false, spelling: Arc::default() };
-        self.serve_link(io, link, stop).await;
+        steady(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
@@ -164,7 +166,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link { peer: peer.ip(), service: Service::Blob, secure, website: true, spelling: Arc::default() };
-        self.serve_link(io, link, stop).await;
+        steady(self.serve_link(io, link, stop)).await;
     }
 
     async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)

@@ -168,7 +168,6 @@ impl<'a> Writer<'a> {
         let Backlog { l0_runs, sealed_memtables, compactions: _ } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
         set(&metrics.sealed_memtables, sealed_memtables as u64);
-        set(&metrics.journal_bytes, keys.journal_bytes());
         set(&metrics.buffered_bytes, keys.buffered_bytes());
     }
 }

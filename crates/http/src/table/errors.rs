@@ -87,7 +87,7 @@ pub fn is_of_the_state(failure: &Failure) -> bool {
         Refusal::Table(refused) => match refused {
             Refused::NameLength | Refused::TableNotFound | Refused::InvalidInput(_) => false,
             Refused::NumberOfKeys { .. } | Refused::NotImplemented | Refused::MethodNotAllowed => false,
-            Refused::JsonFormatNotSupported | Refused::AtomFormatNotSupported => false,
+            Refused::JsonVerboseFormatNotSupported | Refused::AtomFormatNotSupported => false,
             Refused::MediaTypeNotSupported => false,
             Refused::XMethodNotUsingPost | Refused::XMethodIncorrectCount | Refused::XMethodIncorrectValue => false,
             Refused::TableAlreadyExists | Refused::EntityAlreadyExists => true,

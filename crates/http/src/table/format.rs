@@ -28,7 +28,7 @@ impl Format {
         let atom_is_known = head.version < JSON_ONLY;
         if asked.contains("json") {
             return match () {
-                () if asked.contains("odata=verbose") => Err(Refused::JsonFormatNotSupported.into()),
+                () if asked.contains("odata=verbose") => Err(Refused::JsonVerboseFormatNotSupported.into()),
                 () if asked.contains("odata=nometadata") => Ok(Format::Json(Level::None)),
                 () if asked.contains("odata=fullmetadata") => Ok(Format::Json(Level::Full)),
                 () => Ok(Format::Json(Level::Minimal)),
@@ -47,6 +47,7 @@ impl Format {
         let kind = head.text("content-type").unwrap_or_default().to_ascii_lowercase();
         let looks_like_xml = body.trim_ascii_start().first() == Some(&b'<') || body.starts_with("\u{feff}".as_bytes());
         match () {
+            () if kind.contains("odata=verbose") => Err(Refused::JsonVerboseFormatNotSupported.into()),
             () if kind.contains("json") => Ok(Format::Json(Level::Minimal)),
             () if kind.contains("atom") || kind.contains("xml") || (kind.is_empty() && looks_like_xml) => {
                 if head.version < JSON_ONLY { Ok(Format::Atom) } else { Err(Refused::AtomFormatNotSupported.into()) }

@@ -60,7 +60,9 @@ pub fn of(refused: &Refused) -> Status {
                 "The number of keys specified in the URI does not match number of key properties for the resource '{resource}'."
             ),
         ),
-        JsonFormatNotSupported => say(415, "JsonFormatNotSupported", "JSON format is not supported."),
+        JsonVerboseFormatNotSupported => {
+            say(415, "JsonVerboseFormatNotSupported", "The JSON verbose format is not supported.")
+        }
         AtomFormatNotSupported => say(415, "AtomFormatNotSupported", "Atom format is not supported."),
         MediaTypeNotSupported => say(415, "MediaTypeNotSupported", "None of the provided media types are supported"),
         XMethodNotUsingPost => {

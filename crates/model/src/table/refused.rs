@@ -39,7 +39,7 @@ pub enum Refused {
     NumberOfKeys {
         resource: String,
     },
-    JsonFormatNotSupported,
+    JsonVerboseFormatNotSupported,
     AtomFormatNotSupported,
     MediaTypeNotSupported,
     XMethodNotUsingPost,

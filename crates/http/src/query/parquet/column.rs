@@ -7,9 +7,12 @@ use serde_json::Value as Json;
 
 use super::Bad;
 use super::bits::Hybrid;
+use super::codec::unpack;
+use super::delta::{Deltas, Lengths, Prefixes};
 use super::schema::{Chunk, Form, Node, Physical};
 use super::thrift;
 use super::value::{json, plain_length};
+use crate::query::RECORD_MAX;
 
 /// Each of its values costs a little more than its bytes.
 const DICTIONARY_MAX: usize = 8 << 20;
@@ -40,6 +43,15 @@ enum Values {
     /// Booleans, by bits.
     Bits(Hybrid),
     Indices(Hybrid),
+    Deltas(Deltas),
+    Lengths(Lengths),
+    Prefixes(Box<Prefixes>),
+    /// The first bytes of all values, then the second, and so on.
+    Split {
+        bytes: Bytes,
+        width: usize,
+        at: usize,
+    },
 }
 
 impl Column {
@@ -95,6 +107,28 @@ impl Column {
                 json(self.form, self.dictionary.get(index).ok_or(Bad::Corrupt)?)
             }
             Values::Plain(bytes) => json(self.form, &plain(self.form.physical, bytes)?),
+            Values::Deltas(deltas) => {
+                let value = deltas.next()?.to_le_bytes();
+                json(self.form, if self.form.physical == Physical::Int32 { &value[..4] } else { &value })
+            }
+            Values::Lengths(lengths) => json(self.form, &lengths.next()?),
+            Values::Prefixes(prefixes) => {
+                let value = prefixes.next()?;
+                // It need not have been in the page as often as it is made of it.
+                if value.len() > RECORD_MAX {
+                    return Err(Bad::TooLarge);
+                }
+                json(self.form, value)
+            }
+            Values::Split { bytes, width, at } => {
+                let count = bytes.len() / *width;
+                if *at == count {
+                    return Err(Bad::Corrupt);
+                }
+                let value: Vec<u8> = bytes.iter().skip(*at).step_by(count).copied().collect();
+                *at += 1;
+                json(self.form, &value)
+            }
         }
     }
 
@@ -172,6 +206,15 @@ impl Column {
                 None => Ok(Values::Indices(Hybrid::new(bytes, 0))),
             },
             (Some(3), Physical::Boolean) if bytes.len() >= 4 => Ok(Values::Bits(Hybrid::new(bytes.slice(4..), 1))),
+            (Some(5), Physical::Int32 | Physical::Int64) => Ok(Values::Deltas(Deltas::new(bytes)?)),
+            (Some(6), Physical::Bytes) => Ok(Values::Lengths(Lengths::new(bytes)?)),
+            (Some(7), Physical::Bytes | Physical::Fixed(_)) => Ok(Values::Prefixes(Box::new(Prefixes::new(bytes)?))),
+            (Some(9), physical) => match plain_length(physical) {
+                Some(width) if width > 0 && bytes.len().is_multiple_of(width) => {
+                    Ok(Values::Split { bytes, width, at: 0 })
+                }
+                Some(_) | None => Err(Bad::Corrupt),
+            },
             (Some(other), _) => Err(Bad::Unsupported(format!("the encoding {other}"))),
             (None, _) => Err(Bad::Corrupt),
         }
@@ -196,53 +239,4 @@ fn plain(physical: Physical, bytes: &mut Bytes) -> Result<Bytes, Bad> {
     let value = bytes.slice(skip..end);
     *bytes = bytes.slice(end..);
     Ok(value)
-}
-
-fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, Bad> {
-    if length == 0 {
-        return Ok(Bytes::new());
-    }
-    let unpacked: Bytes = match codec {
-        0 => bytes,
-        1 => {
-            if snap::raw::decompress_len(&bytes).map_err(|_| Bad::Corrupt)? != length {
-                return Err(Bad::Corrupt);
-            }
-            snap::raw::Decoder::new().decompress_vec(&bytes).map_err(|_| Bad::Corrupt)?.into()
-        }
-        2 => gunzip(&bytes, length)?,
-        other => return Err(Bad::Unsupported(format!("the codec {}", codec_name(other)))),
-    };
-    if unpacked.len() == length { Ok(unpacked) } else { Err(Bad::Corrupt) }
-}
-
-fn codec_name(codec: i64) -> String {
-    match codec {
-        3 => "LZO".into(),
-        4 => "BROTLI".into(),
-        5 => "LZ4".into(),
-        6 => "ZSTD".into(),
-        7 => "LZ4_RAW".into(),
-        other => other.to_string(),
-    }
-}
-
-/// RFC 1952: ten bytes, what the flags announce, deflated data, and a trailer.
-fn gunzip(bytes: &Bytes, length: usize) -> Result<Bytes, Bad> {
-    let head = bytes.get(..10).filter(|head| head[..3] == [0x1f, 0x8b, 8]).ok_or(Bad::Corrupt)?;
-    let (flags, mut at) = (head[3], 10);
-    if flags & 4 != 0 {
-        let extra = bytes.get(at..at + 2).ok_or(Bad::Corrupt)?;
-        at += 2 + usize::from(u16::from_le_bytes([extra[0], extra[1]]));
-    }
-    for flag in [8, 16] {
-        if flags & flag != 0 {
-            let rest = bytes.get(at..).ok_or(Bad::Corrupt)?;
-            at += rest.iter().position(|byte| *byte == 0).ok_or(Bad::Corrupt)? + 1;
-        }
-    }
-    at += if flags & 2 != 0 { 2 } else { 0 };
-    let data = bytes.get(at..).ok_or(Bad::Corrupt)?;
-    let unpacked = miniz_oxide::inflate::decompress_to_vec_with_limit(data, length);
-    Ok(unpacked.map_err(|_| Bad::Corrupt)?.into())
 }

@@ -4,7 +4,9 @@
 //! bounds, and what exceeds them ends the query with an error record. Whatever the bytes are, nothing panics.
 
 mod bits;
+mod codec;
 mod column;
+mod delta;
 mod rows;
 mod schema;
 mod thrift;

@@ -6,7 +6,10 @@ use super::*;
 
 const TYPED: &[u8] = include_bytes!("testdata/typed.parquet");
 const PAGES_V2: &[u8] = include_bytes!("testdata/typed-v2-gzip.parquet");
-const ZSTD: &[u8] = include_bytes!("testdata/zstd.parquet");
+const DELTA_ZSTD: &[u8] = include_bytes!("testdata/typed-delta-zstd.parquet");
+const LENGTH_LZ4: &[u8] = include_bytes!("testdata/typed-length-lz4.parquet");
+const MANY: &[u8] = include_bytes!("testdata/many-zstd.parquet");
+const BROTLI: &[u8] = include_bytes!("testdata/brotli.parquet");
 const ROWS: &str = include_str!("testdata/typed.jsonl");
 
 /// All rows, as far as `most`, of the columns that `wanted` says.
@@ -50,7 +53,13 @@ fn expected() -> Vec<Json> {
 
 #[test]
 fn every_type_and_shape() {
-    for (name, bytes) in [("pages of version 1, snappy", TYPED), ("pages of version 2, gzip, three groups", PAGES_V2)] {
+    let files = [
+        ("pages of version 1, snappy", TYPED),
+        ("pages of version 2, gzip, three groups", PAGES_V2),
+        ("prefixes, differences and split bytes, ZSTD", DELTA_ZSTD),
+        ("lengths, differences and split bytes, pages of version 2, LZ4", LENGTH_LZ4),
+    ];
+    for (name, bytes) in files {
         let found = rows(bytes, |_| true, u64::MAX).unwrap();
         assert_eq!(found.len(), 5, "{name}");
         for (found, expected) in found.iter().zip(expected()) {
@@ -58,6 +67,27 @@ fn every_type_and_shape() {
                 assert_eq!(found.get(column), Some(value), "{name}: {column}");
             }
         }
+    }
+}
+
+/// Many pages of a thousand rows that a rule makes: differences of every width, and more than a block of them.
+#[test]
+fn many_rows() {
+    let found = rows(MANY, |_| true, u64::MAX).unwrap();
+    assert_eq!(found.len(), 1000);
+    for (row, i) in found.iter().zip(0_i64..) {
+        let small = i * 7 % 1000 - if i % 100 == 99 { 1 << 30 } else { 0 };
+        let text = (i % 11 != 5).then(|| format!("row {} of many, {}", i / 10, "x".repeat((i % 5) as usize)));
+        let expected = serde_json::json!({
+            "n": (i * i * i - 500 * i) * if i % 2 == 0 { 1 } else { -1 },
+            "small": small,
+            "big": if i % 3 == 0 { 1 << 62 } else { -(1 << 62) - i },
+            "text": text,
+            "tail": text,
+            "part": i as f64 / 8.0 - 3.0,
+            "split": small,
+        });
+        assert_eq!(*row, expected, "{i}");
     }
 }
 
@@ -70,20 +100,20 @@ fn a_part_of_the_columns() {
 
 #[test]
 fn what_is_not_read_says_so() {
-    assert_eq!(rows(ZSTD, |_| true, u64::MAX), Err(Bad::Unsupported("the codec ZSTD".into())));
+    assert_eq!(rows(BROTLI, |_| true, u64::MAX), Err(Bad::Unsupported("the codec BROTLI".into())));
     assert_eq!(rows(b"PAR1PAR1", |_| true, u64::MAX), Err(Bad::Corrupt));
 }
 
-/// Every byte changed, in one of three ways, and many lengths: rows or a complaint, and an end.
+/// Every byte, or some, changed in one of three ways, and many lengths: rows or a complaint, and an end.
 #[test]
 fn damage_is_noticed_or_harmless() {
-    for bytes in [TYPED, PAGES_V2] {
-        for at in 0..bytes.len() {
+    for (bytes, step) in [(TYPED, 1), (PAGES_V2, 1), (DELTA_ZSTD, 1), (LENGTH_LZ4, 1), (MANY, 13)] {
+        for at in (0..bytes.len()).step_by(step) {
             let mut damaged = bytes.to_vec();
             damaged[at] ^= [0x01, 0x80, 0xff][at % 3];
             let _ = rows(&damaged, |_| true, 100);
         }
-        for length in (0..bytes.len()).step_by(13) {
+        for length in (0..bytes.len()).step_by(13 * step) {
             let _ = rows(&bytes[..length], |_| true, 100);
         }
     }
