@@ -125,7 +125,7 @@ fn line(
     let mut contest = Contest { title: work.title(), clients, sides: Vec::new() };
     for party in parties.iter().filter(|party| sides.contains(&party.who)) {
         let site = if party.who == Who::Nginx { Site::Files } else { Site::Azure };
-        let (request, numbers) = (work.request(&site), &party.numbers);
+        let (request, numbers) = (Box::new(work.request(&site)), &party.numbers);
         contest.sides.push(Side::Served { who: party.launch.name, by: &party.server, request, numbers });
     }
     if sides.contains(&Who::Fio) && options.sides.contains(&Who::Fio) {
@@ -157,7 +157,7 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
         findings.memory.push((launch.name, "restarted, filled", server.resident_megabytes()?));
         for (title, page) in [("first page of 100", 100), ("first page of 1000", 1000), ("first page of 5000", 5000)] {
             let side = |who, container, count| {
-                let request = Site::Azure.list(container, page, count);
+                let request = Box::new(Site::Azure.list(container, page, count));
                 Side::Served { who, by: &server, request, numbers: &numbers }
             };
             let mut sides = vec![side("of all blobs", "filled", options.fill)];

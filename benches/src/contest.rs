@@ -34,7 +34,7 @@ pub enum Side<'a> {
     Served {
         who: &'static str,
         by: &'a Server,
-        request: Request,
+        request: Box<Request>,
         numbers: &'a AtomicU64,
     },
     /// 4 MiB buffered writes, each followed by fdatasync, one file per job: what the disk gives without a server.

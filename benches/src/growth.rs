@@ -73,7 +73,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         let side = |(who, request): &(&'static str, Request)| Side::Served {
             who,
             by: &server,
-            request: request.clone(),
+            request: Box::new(request.clone()),
             numbers: &numbers,
         };
         let contest =

@@ -122,7 +122,7 @@ fn line(
         let site = if is_files(party) { Site::Files } else { Site::Azure };
         let request =
             if is_get { site.get(size.container, size.count, size.bytes) } else { site.put("puts", noise(size.bytes)) };
-        Side::Served { who: party.launch.name, by: &party.server, request, numbers: &party.numbers }
+        Side::Served { who: party.launch.name, by: &party.server, request: Box::new(request), numbers: &party.numbers }
     });
     let contest = Contest { title, clients, sides: sides.collect() };
     let servers: Vec<&Server> = parties.iter().map(|party| &party.server).collect();
