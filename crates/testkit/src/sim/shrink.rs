@@ -3,10 +3,11 @@
 
 use super::object::{Asked, Object, Record};
 use super::wire::Answer;
+use crate::chance::number;
 use crate::linear::{Specification, Violation, check_within};
 
-/// Tries after which nobody knows: one history in thousands takes more.
-const LIMIT: usize = 200_000;
+/// Tries after which nobody knows: one history in some hundreds takes more. `LAZULI_TRIES` says how many.
+const LIMIT: u64 = 200_000;
 
 /// A call that nobody was told the end of happened before it was given up, or did not.
 struct Judging<'a, O>(&'a O);
@@ -34,7 +35,7 @@ impl<O: Object> Specification for Judging<'_, O> {
 
 /// False when nobody knows.
 fn check<O: Object>(object: &O, history: &[Record<O>]) -> Result<bool, Violation> {
-    check_within(&Judging(object), history, LIMIT)
+    check_within(&Judging(object), history, number("LAZULI_TRIES", LIMIT) as usize)
 }
 
 /// False when the search was given up.
