@@ -40,6 +40,9 @@ pub struct Options {
     /// Fill Lazuli with so many blobs, then list and restart it again
     #[arg(long, default_value_t = 0)]
     fill: u64,
+    /// How often it is restarted in each way
+    #[arg(long, default_value_t = 5)]
+    restarts: usize,
     /// Replace the measured part of this Markdown file
     #[arg(long)]
     report: Option<PathBuf>,
@@ -137,7 +140,7 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
     let Party { launch, mut server, numbers, .. } = lazuli;
     let mut restarts = |mut server: Server, with: &str| {
         for end in [End::Stopped, End::Killed] {
-            let (next, measured) = restart::measure(&launch, server, end, with, &numbers)?;
+            let (next, measured) = restart::measure(&launch, server, end, with, &numbers, options.restarts)?;
             findings.restarts.push(measured);
             server = next;
         }
@@ -153,13 +156,13 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
         pause(Duration::from_secs(1));
         findings.memory.push((launch.name, "restarted, filled", server.resident_megabytes()?));
         for (title, page) in [("first page of 100", 100), ("first page of 1000", 1000), ("first page of 5000", 5000)] {
-            let side = |who, container| {
-                let request = Site::Azure.list(container, page);
+            let side = |who, container, count| {
+                let request = Site::Azure.list(container, page, count);
                 Side::Served { who, by: &server, request, numbers: &numbers }
             };
-            let mut sides = vec![side("of all blobs", "filled")];
+            let mut sides = vec![side("of all blobs", "filled", options.fill)];
             if page <= SMALL_COUNT {
-                sides.push(side("of 1 k blobs", "small"));
+                sides.push(side("of 1 k blobs", "small", SMALL_COUNT));
             }
             let contest = Contest { title, clients: 1, sides };
             findings.measures.extend(contest.run(&[&server], &scratch.0, options.pace)?);

@@ -2,8 +2,8 @@
 //! minute of the machine hits all of them. While one is measured the others are stopped and the disk is quiet.
 
 use crate::load::{Load, Tally};
-use crate::request::Request;
-use crate::server::Server;
+use crate::request::{Request, Right};
+use crate::server::{Server, ask};
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -58,6 +58,7 @@ pub struct Measure {
 impl Contest<'_> {
     pub fn run(&self, servers: &[&Server], scratch: &Path, pace: Pace) -> io::Result<Vec<Measure>> {
         let mut windows: Vec<Vec<Measure>> = self.sides.iter().map(|_| Vec::new()).collect();
+        self.sides.iter().try_for_each(|side| self.look(side))?;
         // The first round only warms: just-in-time compilers, caches, connections.
         for round in 0..=pace.rounds {
             for (side, windows) in self.sides.iter().zip(&mut windows) {
@@ -72,6 +73,17 @@ impl Contest<'_> {
         }
         servers.iter().try_for_each(|server| server.release())?;
         Ok(windows.into_iter().map(median).inspect(print).collect())
+    }
+
+    /// Whoever answers wrongly, however fast, takes no part.
+    fn look(&self, side: &Side) -> io::Result<()> {
+        match side {
+            Side::Served { who, by, request, .. } if request.right != Right::Anything => {
+                by.release()?;
+                ask(by.at, request).map_err(|error| io::Error::other(format!("{who}, {}: {error}", self.title)))
+            }
+            Side::Served { .. } | Side::Fio => Ok(()),
+        }
     }
 
     fn window(&self, side: &Side, scratch: &Path, seconds: f64, threads: usize) -> io::Result<Measure> {

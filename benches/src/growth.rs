@@ -28,6 +28,9 @@ pub struct Options {
     /// What is many
     #[arg(long, default_value_t = 1_000_000)]
     many: u64,
+    /// What is long: so many pieces of 4 MiB. The titles say what comes of 64
+    #[arg(long, default_value_t = 64)]
+    pieces: u64,
     #[command(flatten)]
     pace: Pace,
     /// Replace the measured part of this Markdown file
@@ -39,8 +42,6 @@ pub struct Options {
 const PART: usize = 4 << 10;
 const PIECE: usize = 4 << 20;
 const LOGS: u64 = 8;
-/// In pieces: 256 MiB each.
-const LONG: u64 = 64;
 const FEW: u64 = 1000;
 const RARE: u64 = 100;
 
@@ -60,9 +61,14 @@ pub fn run(options: &Options) -> io::Result<()> {
     let server = launch.start(&peers::probe(&launch))?;
     let numbers = AtomicU64::new(0);
     let mut rows = Vec::new();
-    for pair in [appends(&server)?, pages(&server)?, copies(&server)?, tags(&server, options.many)?]
-        .into_iter()
-        .chain(versions(&server, options.many)?)
+    for pair in [
+        appends(&server, options.pieces)?,
+        pages(&server)?,
+        copies(&server, options.pieces)?,
+        tags(&server, options.many)?,
+    ]
+    .into_iter()
+    .chain(versions(&server, options.many)?)
     {
         let side = |(who, request): &(&'static str, Request)| Side::Served {
             who,
@@ -87,13 +93,13 @@ fn repeat(at: SocketAddr, request: &Request, count: u64, clients: usize) -> io::
     Load { at, request, numbers: &numbers, clients, threads: 2, period, limit: count }.run().map(drop)
 }
 
-fn appends(server: &Server) -> io::Result<Pair> {
+fn appends(server: &Server, pieces: u64) -> io::Result<Pair> {
     let at = server.at;
     make(at, &["logs-short", "logs-long"])?;
     for container in ["logs-short", "logs-long"] {
         repeat(at, &Site::Azure.create(container, None), LOGS, 1)?;
     }
-    repeat(at, &Site::Azure.append("logs-long", LOGS, noise(PIECE)), LOGS * LONG, 4)?;
+    repeat(at, &Site::Azure.append("logs-long", LOGS, noise(PIECE)), LOGS * pieces, 4)?;
     let append = |container| Site::Azure.append(container, LOGS, noise(PART));
     let (little, much) = (("empty ones", append("logs-short")), ("ones of 256 MiB", append("logs-long")));
     Ok(Pair { title: "append 4 KiB to one of 8 blobs:", clients: 8, little, much })
@@ -111,10 +117,10 @@ fn pages(server: &Server) -> io::Result<Pair> {
     Ok(Pair { title: "write 4 KiB anywhere in one of 8 page blobs:", clients: 8, little, much })
 }
 
-fn copies(server: &Server) -> io::Result<Pair> {
+fn copies(server: &Server, pieces: u64) -> io::Result<Pair> {
     make(server.at, &["small-original", "large-original", "copies"])?;
     repeat(server.at, &Site::Azure.put("small-original", noise(1 << 20)), 1, 1)?;
-    repeat(server.at, &Site::Azure.put("large-original", noise(1 << 30)), 1, 1)?;
+    repeat(server.at, &Site::Azure.put("large-original", noise(4 * pieces as usize * PIECE)), 1, 1)?;
     let copy = |from| Site::Azure.copy(from, 0, "copies");
     let (little, much) = (("of 1 MiB", copy("small-original")), ("of 1 GiB", copy("large-original")));
     Ok(Pair { title: "copy inside the server:", clients: 1, little, much })
@@ -127,7 +133,7 @@ fn tags(server: &Server, many: u64) -> io::Result<Pair> {
         // The first names again, with another tag.
         repeat(server.at, &Site::Azure.put_tagged(container, "kind=rare"), RARE, 8)?;
     }
-    let find = |container| Site::Azure.find(container, "kind='rare'");
+    let find = |container| Site::Azure.find(container, "kind='rare'", RARE);
     let (little, much) = (("of 1 k", find("tags-few")), ("of many", find("tags-many")));
     Ok(Pair { title: "find 100 by tag:", clients: 1, little, much })
 }

@@ -116,7 +116,7 @@ pub fn versions(clients: &Path) -> Vec<String> {
 
 pub fn probe(launch: &Launch) -> crate::request::Request {
     match launch.name {
-        "nginx" => Site::Files.get("small", SMALL_COUNT),
+        "nginx" => Site::Files.get("small", SMALL_COUNT, SMALL),
         _ => Site::Azure.list_containers(),
     }
 }

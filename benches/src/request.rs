@@ -27,6 +27,41 @@ pub struct Request {
     pub status: u16,
     /// The reply has no body whatever its Content-Length says.
     pub headless_reply: bool,
+    /// What the body of a right answer is. Looked at once, before anything is measured.
+    pub right: Right,
+}
+
+/// What is known of a body beforehand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Right {
+    Anything,
+    Length(u64),
+    /// [`noise`] of this length.
+    Noise(usize),
+    /// So many of this element.
+    Elements(&'static str, u64),
+}
+
+impl Right {
+    /// Says what is wrong with `body`.
+    pub fn check(self, body: &[u8]) -> Result<(), String> {
+        let differs = |what: &str, got: u64, wanted: u64| {
+            if got == wanted { Ok(()) } else { Err(format!("expected {wanted} {what}, got {got}")) }
+        };
+        let bytes = body.len() as u64;
+        match self {
+            Right::Anything => Ok(()),
+            Right::Length(length) => differs("bytes", bytes, length),
+            Right::Noise(length) => {
+                differs("bytes", bytes, length as u64)?;
+                if body == noise(length) { Ok(()) } else { Err(format!("{length} bytes, but not those that were put")) }
+            }
+            Right::Elements(element, count) => {
+                let text = String::from_utf8_lossy(body);
+                differs(element, text.matches(&format!("<{element}>")).count() as u64, count)
+            }
+        }
+    }
 }
 
 impl Request {
@@ -100,8 +135,10 @@ impl Site {
         self.numbered("PUT", container, &extra, 201)
     }
 
-    pub fn get(&self, container: &str, population: u64) -> Request {
-        Request { population: Some(population), ..self.numbered("GET", container, "", 200) }
+    /// One of `population` blobs, each of which is `size` bytes of [`noise`].
+    pub fn get(&self, container: &str, population: u64, size: usize) -> Request {
+        let right = Right::Noise(size);
+        Request { population: Some(population), right, ..self.numbered("GET", container, "", 200) }
     }
 
     pub fn head(&self, container: &str, population: u64) -> Request {
@@ -152,19 +189,25 @@ impl Site {
         request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
     }
 
-    pub fn list(&self, container: &str, page: u64) -> Request {
+    /// The first page of a container of `count` blobs.
+    pub fn list(&self, container: &str, page: u64, count: u64) -> Request {
         let query = format!("restype=container&comp=list&maxresults={page}&{}", sas());
-        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+        let right = Right::Elements("Blob", page.min(count));
+        Request { right, ..request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200) }
     }
 
+    /// The first page of a container that has more.
     pub fn list_versions(&self, container: &str, page: u64) -> Request {
         let query = format!("restype=container&comp=list&include=versions&maxresults={page}&{}", sas());
-        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+        let right = Right::Elements("Blob", page);
+        Request { right, ..request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200) }
     }
 
-    pub fn find(&self, container: &str, expression: &str) -> Request {
+    /// Finds `count` blobs.
+    pub fn find(&self, container: &str, expression: &str, count: u64) -> Request {
         let query = format!("restype=container&comp=blobs&where={}&{}", encode(expression), sas());
-        request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200)
+        let right = Right::Elements("Blob", count);
+        Request { right, ..request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200) }
     }
 
     fn numbered(&self, method: &str, container: &str, extra: &str, status: u16) -> Request {
@@ -216,6 +259,7 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
         body: Vec::new(),
         status,
         headless_reply: false,
+        right: Right::Anything,
     }
 }
 
@@ -246,8 +290,11 @@ impl Share<'_> {
         self.ask("PUT", to, "restype=directory&comp=rename", &extra, 200)
     }
 
-    pub fn list(&self, path: &str, page: u64) -> Request {
-        self.ask("GET", path, &format!("restype=directory&comp=list&maxresults={page}"), "", 200)
+    /// The first page of a directory of `count` files.
+    pub fn list(&self, path: &str, page: u64, count: u64) -> Request {
+        let right = Right::Elements("File", page.min(count));
+        let query = format!("restype=directory&comp=list&maxresults={page}");
+        Request { right, ..self.ask("GET", path, &query, "", 200) }
     }
 
     pub fn create_file(&self, path: &str, length: u64) -> Request {
@@ -280,7 +327,8 @@ impl Share<'_> {
     }
 
     pub fn read(&self, path: &str, size: usize, slots: u64, scattered: bool) -> Request {
-        self.ranged("GET", path, "", "", 206, (size as u64, slots, scattered))
+        let ranged = self.ranged("GET", path, "", "", 206, (size as u64, slots, scattered));
+        Request { right: Right::Length(size as u64), ..ranged }
     }
 
     fn ranged(
@@ -335,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_number_lands_in_the_name() {
-        let request = Site::Azure.get("small", 1000);
+        let request = Site::Azure.get("small", 1000, 1024);
         let mut head = request.head.clone();
         request.set_number(&mut head, 41_234);
         let head = String::from_utf8(head).unwrap();
@@ -347,8 +395,27 @@ mod tests {
         let page = 3 * 0x9E37_79B9_u64 % 256 * 4096;
         assert!(head.contains(&format!("x-ms-range: bytes={page:010}-{:010}\r\n", page + 4095)), "{head}");
         assert!(head.starts_with("PUT /devstoreaccount1/pages/n0000000003?comp=page&sv="), "{head}");
-        let file = Site::Files.get("small", 1000);
+        let file = Site::Files.get("small", 1000, 1024);
         assert!(file.head.starts_with(format!("GET /small/{} HTTP/1.1\r\n", file_name(0)).as_bytes()));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_noticed() {
+        let (blobs, noisy) = ("<Blob></Blob><Blob></Blob>", noise(100));
+        let table: [(Right, &[u8], bool); 9] = [
+            (Right::Anything, b"", true),
+            (Right::Length(3), b"abc", true),
+            (Right::Length(3), b"ab", false),
+            (Right::Noise(100), &noisy, true),
+            (Right::Noise(100), &noisy[..99], false),
+            (Right::Noise(100), &[0; 100], false),
+            (Right::Elements("Blob", 2), blobs.as_bytes(), true),
+            (Right::Elements("Blob", 3), blobs.as_bytes(), false),
+            (Right::Elements("File", 2), blobs.as_bytes(), false),
+        ];
+        for (right, body, good) in table {
+            assert_eq!(right.check(body).is_ok(), good, "{right:?} of {} bytes", body.len());
+        }
     }
 
     #[test]

@@ -5,12 +5,10 @@ use crate::clock::pause;
 use crate::load::Load;
 use crate::request::Site;
 use crate::server::{Launch, Server};
-use crate::work::{SMALL_COUNT, Work};
+use crate::work::{SMALL, SMALL_COUNT, Work};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-
-const TIMES: usize = 5;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum End {
@@ -33,10 +31,11 @@ pub fn measure(
     after: End,
     with: &str,
     numbers: &AtomicU64,
+    times: usize,
 ) -> io::Result<(Server, Restarts)> {
-    let probe = Site::Azure.get("small", SMALL_COUNT);
-    let mut first_answers = Vec::with_capacity(TIMES);
-    for _ in 0..TIMES {
+    let probe = Site::Azure.get("small", SMALL_COUNT, SMALL);
+    let mut first_answers = Vec::with_capacity(times);
+    for _ in 0..times {
         match after {
             End::Stopped => server.stop()?,
             End::Killed => kill_under_load(server, numbers)?,

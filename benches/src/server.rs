@@ -65,21 +65,54 @@ impl Launch {
     }
 }
 
-/// One request on its own connection.
+/// One request on its own connection, whose answer has to be right.
 pub fn ask(at: SocketAddr, request: &Request) -> io::Result<()> {
+    let received = receive(at, request)?;
+    if request.headless_reply {
+        return Ok(());
+    }
+    let right =
+        body(&received).ok_or_else(|| "the reply is no HTTP".to_owned()).and_then(|body| request.right.check(&body));
+    right.map_err(io::Error::other)
+}
+
+/// The whole reply, as it came.
+fn receive(at: SocketAddr, request: &Request) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(&request.head)?;
+    let mut head = request.head.clone();
+    request.set_number(&mut head, 0);
+    stream.write_all(&head)?;
     stream.write_all(&request.body)?;
-    let (mut reply, mut buffer) = (Reply::new(), vec![0; 64 << 10]);
+    let (mut reply, mut buffer, mut received) = (Reply::new(), vec![0; 64 << 10], Vec::new());
     loop {
         let length = stream.read(&mut buffer)?;
         if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        received.extend_from_slice(&buffer[..length]);
         if reply.take(&buffer[..length], request.status, request.headless_reply)? {
-            return Ok(());
+            return Ok(received);
         }
+    }
+}
+
+/// The body of a whole reply, out of its chunks if it came in such.
+fn body(reply: &[u8]) -> Option<Vec<u8>> {
+    let end = reply.windows(4).position(|part| part == b"\r\n\r\n")? + 4;
+    let (head, mut rest) = reply.split_at(end);
+    if !String::from_utf8_lossy(head).to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return Some(rest.to_vec());
+    }
+    let mut body = Vec::new();
+    loop {
+        let line = rest.windows(2).position(|part| part == b"\r\n")?;
+        let length = usize::from_str_radix(std::str::from_utf8(&rest[..line]).ok()?, 16).ok()?;
+        if length == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(rest.get(line + 2..line + 2 + length)?);
+        rest = rest.get(line + 2 + length + 2..)?;
     }
 }
 
@@ -169,4 +202,22 @@ fn signal(pid: u32, signal: Signal) -> io::Result<()> {
 
 fn named(name: &str, error: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_what_was_sent() {
+        let table: [(&[u8], Option<&[u8]>); 4] = [
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Some(b"hello")),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", Some(b"hello")),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhe", None),
+            (b"HTTP/1.1 200 OK\r\n", None),
+        ];
+        for (reply, expected) in table {
+            assert_eq!(body(reply).as_deref(), expected, "{}", reply.escape_ascii());
+        }
+    }
 }

@@ -25,6 +25,12 @@ pub struct Options {
     scratch: PathBuf,
     #[command(flatten)]
     pace: Pace,
+    /// Without Azurite and nginx
+    #[arg(long)]
+    alone: bool,
+    /// Leaves out what is larger, in bytes
+    #[arg(long, default_value_t = usize::MAX)]
+    largest: usize,
     /// Replace the measured part of this Markdown file, and draw into plots/ beside it
     #[arg(long)]
     report: Option<PathBuf>,
@@ -69,13 +75,15 @@ pub fn run(options: &Options) -> io::Result<()> {
     let scratch = Scratch::new(&options.scratch)?;
     // The first is what a server is asked for to see that it is there.
     let mut files = vec![("small", 1 << 10, 1)];
-    files.extend(SIZES.iter().map(|size| (size.container, size.bytes, size.count)));
+    let sizes = || SIZES.iter().filter(|size| size.bytes <= options.largest);
+    files.extend(sizes().map(|size| (size.container, size.bytes, size.count)));
+    let mut launches = vec![peers::lazuli(&options.lazuli, &scratch.0)?];
+    if !options.alone {
+        launches.push(peers::azurite(&options.clients, &scratch.0)?);
+        launches.push(peers::nginx_with(&scratch.0, &files)?);
+    }
     let mut parties = Vec::new();
-    for launch in [
-        peers::lazuli(&options.lazuli, &scratch.0)?,
-        peers::azurite(&options.clients, &scratch.0)?,
-        peers::nginx_with(&scratch.0, &files)?,
-    ] {
+    for launch in launches {
         let server = launch.start(&peers::probe(&launch))?;
         parties.push(Party { launch, server, numbers: AtomicU64::new(0) });
     }
@@ -83,7 +91,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         ask(party.server.at, &Site::Azure.create_container("puts"))?;
     }
     let mut measures = Vec::new();
-    for size in &SIZES {
+    for size in sizes() {
         for party in parties.iter().filter(|party| !is_files(party)) {
             ask(party.server.at, &Site::Azure.create_container(size.container))?;
             fill(party.server.at, size.container, size.bytes, size.count, 2)?;
@@ -112,7 +120,8 @@ fn line(
     let is_get = title == size.get;
     let sides = parties.iter().filter(|party| is_get || !is_files(party)).map(|party| {
         let site = if is_files(party) { Site::Files } else { Site::Azure };
-        let request = if is_get { site.get(size.container, size.count) } else { site.put("puts", noise(size.bytes)) };
+        let request =
+            if is_get { site.get(size.container, size.count, size.bytes) } else { site.put("puts", noise(size.bytes)) };
         Side::Served { who: party.launch.name, by: &party.server, request, numbers: &party.numbers }
     });
     let contest = Contest { title, clients, sides: sides.collect() };

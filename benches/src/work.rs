@@ -56,12 +56,12 @@ impl Work {
     pub fn request(self, site: &Site) -> Request {
         match self {
             Work::PutSmall => site.put("puts", noise(SMALL)),
-            Work::GetSmall => site.get("small", SMALL_COUNT),
+            Work::GetSmall => site.get("small", SMALL_COUNT, SMALL),
             Work::Head => site.head("small", SMALL_COUNT),
-            Work::List100 => site.list("small", 100),
-            Work::List1000 => site.list("small", 1000),
+            Work::List100 => site.list("small", 100, SMALL_COUNT),
+            Work::List1000 => site.list("small", 1000, SMALL_COUNT),
             Work::PutUpload => site.put("uploads", noise(UPLOAD)),
-            Work::GetLarge => site.get("large", LARGE_COUNT),
+            Work::GetLarge => site.get("large", LARGE_COUNT, LARGE),
             Work::Append => site.append("logs", LOG_COUNT, noise(PART)),
             Work::PutPage => site.put_page("disks", DISK_COUNT, DISK, noise(PART)),
             Work::Copy => site.copy("originals", 0, "copies"),

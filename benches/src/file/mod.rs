@@ -10,7 +10,7 @@ use crate::clock::{now, pause};
 use crate::load::Load;
 use crate::peers::{self, Scratch};
 use crate::report;
-use crate::request::{Request, Share};
+use crate::request::{Request, Right, Share};
 use crate::server::{Server, ask};
 use local::Local;
 use std::fmt::Write as _;
@@ -94,7 +94,7 @@ impl Work {
             Work::WriteLarge => share.write("/sequential", large.0, large.1, false),
             Work::ReadLarge => share.read("/sequential", large.0, large.1, false),
             Work::Create => share.create_files(MANY),
-            Work::List => share.list(MANY, PAGE),
+            Work::List => share.list(MANY, PAGE, options.files),
             Work::Stat => share.stat(MANY, options.files),
         }
     }
@@ -164,6 +164,9 @@ impl Race<'_> {
     /// The median window of both, which take turns; the first round only warms.
     fn line(&mut self, work: Work, clients: usize) -> io::Result<()> {
         let request = work.request(&self.share, self.options);
+        if request.right != Right::Anything {
+            ask(self.server.at, &request)?;
+        }
         let numbers = [AtomicU64::new(0), AtomicU64::new(0)];
         let period = Duration::from_secs_f64(self.options.seconds);
         let (mut own, mut limit) = (Vec::new(), Vec::new());

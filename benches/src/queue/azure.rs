@@ -125,6 +125,9 @@ impl Connection for Client {
         };
         let found = value("MessageId").zip(value("PopReceipt"));
         let (id, receipt) = found.ok_or_else(|| io::Error::other("the queue is empty"))?;
+        if value("MessageText") != Some("x".repeat(TEXT)) {
+            return Err(io::Error::other(format!("another message than was put: {answer}")));
+        }
         let receipt = request::encode(&receipt);
         self.ask("DELETE", &format!("bench/messages/{id}"), &format!("popreceipt={receipt}&"), b"", 204).map(drop)
     }

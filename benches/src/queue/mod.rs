@@ -35,6 +35,9 @@ pub struct Options {
     /// Messages in the queue while it is measured
     #[arg(long, value_delimiter = ',', default_value = "10,1000,100000,1000000")]
     depths: Vec<u64>,
+    /// Without Azurite, Redis and PostgreSQL
+    #[arg(long)]
+    alone: bool,
     /// Azurite slows down with the square of the depth: it takes part up to this one
     #[arg(long, default_value_t = 1000)]
     azurite_depth: u64,
@@ -82,14 +85,16 @@ pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let scratch = Scratch::new(&options.scratch)?;
     let lazuli = start(peers::lazuli_queue(&options.lazuli, &scratch.0)?)?;
-    let azurite = start(peers::azurite_queue(&options.clients, &scratch.0)?)?;
-    let (redis, postgres) = (databases::redis(&scratch.0)?, databases::postgres(&scratch.0)?);
-    let peers: [Box<dyn Peer>; 4] = [
-        Box::new(azure::Azure::new("Lazuli", lazuli.at)?),
-        Box::new(azure::Azure::new("Azurite", azurite.at)?),
-        Box::new(redis::Redis { port: redis.port }),
-        Box::new(postgres::Postgres::new(postgres.port)?),
-    ];
+    let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(azure::Azure::new("Lazuli", lazuli.at)?)];
+    let mut others = None;
+    if !options.alone {
+        let azurite = start(peers::azurite_queue(&options.clients, &scratch.0)?)?;
+        let (redis, postgres) = (databases::redis(&scratch.0)?, databases::postgres(&scratch.0)?);
+        peers.push(Box::new(azure::Azure::new("Azurite", azurite.at)?));
+        peers.push(Box::new(redis::Redis { port: redis.port }));
+        peers.push(Box::new(postgres::Postgres::new(postgres.port)?));
+        others = Some((azurite, redis, postgres));
+    }
     let mut rows = Vec::new();
     for &depth in &options.depths {
         for peer in peers.iter().filter(|peer| takes_part(peer.as_ref(), depth, options)) {
@@ -104,6 +109,7 @@ pub fn run(options: &Options) -> io::Result<()> {
             }
         }
     }
+    drop(others);
     write(&rows, &load_before, &scratch, options)
 }
 
@@ -116,7 +122,7 @@ fn takes_part(peer: &dyn Peer, depth: u64, options: &Options) -> bool {
 }
 
 /// The median window of each side.
-fn line(peers: &[Box<dyn Peer>; 4], depth: u64, clients: usize, work: Work, options: &Options) -> io::Result<Vec<Row>> {
+fn line(peers: &[Box<dyn Peer>], depth: u64, clients: usize, work: Work, options: &Options) -> io::Result<Vec<Row>> {
     let sides: Vec<&dyn Peer> =
         peers.iter().map(Box::as_ref).filter(|peer| takes_part(*peer, depth, options)).collect();
     let mut windows: Vec<Vec<(f64, f64, f64)>> = sides.iter().map(|_| Vec::new()).collect();

@@ -161,13 +161,14 @@ impl Client {
         if answer.contains("odata.error") { Err(io::Error::other(answer)) } else { Ok(()) }
     }
 
-    /// All pages of a query.
-    fn pages(&mut self, filter: &str) -> io::Result<()> {
+    /// All pages of a query; how many entities were on them.
+    fn pages(&mut self, filter: &str) -> io::Result<u64> {
         let filter = format!("$filter={}&", request::encode(filter));
-        let mut from = String::new();
+        let (mut from, mut count) = (String::new(), 0);
         loop {
-            self.ask("GET", "bench()", &format!("{filter}{from}"), "application/json", b"", 200)?;
-            let Some((partition, row)) = self.next.take() else { return Ok(()) };
+            let page = self.ask("GET", "bench()", &format!("{filter}{from}"), "application/json", b"", 200)?;
+            count += page.matches("\"RowKey\"").count() as u64;
+            let Some((partition, row)) = self.next.take() else { return Ok(count) };
             let (partition, row) = (request::encode(&partition), request::encode(&row));
             from = format!("NextPartitionKey={partition}&NextRowKey={row}&");
         }
@@ -182,7 +183,9 @@ impl Connection for Client {
 
     fn get(&mut self, number: u64) -> io::Result<()> {
         let path = format!("bench(PartitionKey='{:08}',RowKey='{number:010}')", number / PARTITION);
-        self.ask("GET", &path, "", "application/json", b"", 200).map(drop)
+        let answer = self.ask("GET", &path, "", "application/json", b"", 200)?;
+        let is_it = answer.contains(&format!("\"{number:010}\""));
+        if is_it { Ok(()) } else { Err(io::Error::other(format!("another entity than {number}: {answer}"))) }
     }
 
     fn batch(&mut self, number: u64) -> io::Result<()> {
@@ -190,11 +193,11 @@ impl Connection for Client {
         self.submit("writes", (0..BATCH).map(one))
     }
 
-    fn partition(&mut self, number: u64) -> io::Result<()> {
+    fn partition(&mut self, number: u64) -> io::Result<u64> {
         self.pages(&format!("PartitionKey eq '{number:08}'"))
     }
 
-    fn scan(&mut self) -> io::Result<()> {
+    fn scan(&mut self) -> io::Result<u64> {
         self.pages("Number eq 7 and Flag eq false")
     }
 }

@@ -23,6 +23,7 @@ pub const PARTITION: u64 = 1000;
 pub const BATCH: u64 = 100;
 /// Of the entities that are read, one in so many fits the scan's filter.
 pub const WANTED: u64 = 10_000;
+const WANTED_NUMBER: u64 = 7;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -38,6 +39,9 @@ pub struct Options {
     /// Entities in the table that is read and scanned
     #[arg(long, default_value_t = 1_000_000)]
     entities: u64,
+    /// Without Azurite and PostgreSQL
+    #[arg(long)]
+    alone: bool,
     /// Azurite reads all of a table for each page: its own has this many
     #[arg(long, default_value_t = 10_000)]
     azurite_entities: u64,
@@ -65,10 +69,10 @@ pub trait Connection {
     fn get(&mut self, number: u64) -> io::Result<()>;
     /// A hundred new entities of one partition, all or none.
     fn batch(&mut self, number: u64) -> io::Result<()>;
-    /// All thousand entities of a partition.
-    fn partition(&mut self, number: u64) -> io::Result<()>;
-    /// The whole table through a filter on a property.
-    fn scan(&mut self) -> io::Result<()>;
+    /// All thousand entities of a partition. Says how many there were.
+    fn partition(&mut self, number: u64) -> io::Result<u64>;
+    /// The whole table through a filter on a property. Says how many fit.
+    fn scan(&mut self) -> io::Result<u64>;
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -130,14 +134,16 @@ pub fn run(options: &Options) -> io::Result<()> {
     let scratch = Scratch::new(&options.scratch)?;
     let start = |launch: Launch| launch.start(&crate::request::list_tables());
     let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
-    let azurite = start(peers::azurite_table(&options.clients, &scratch.0)?)?;
-    let postgres = databases::postgres(&scratch.0)?;
     let side = |peer: Box<dyn Peer>, entities| Side { peer, entities, numbers: AtomicU64::new(0) };
-    let sides = [
-        side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities),
-        side(Box::new(azure::Azure::new("Azurite", azurite.at)?), options.azurite_entities),
-        side(Box::new(postgres::Postgres::new(postgres.port)?), options.entities),
-    ];
+    let mut sides = vec![side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities)];
+    let mut others = None;
+    if !options.alone {
+        let azurite = start(peers::azurite_table(&options.clients, &scratch.0)?)?;
+        let postgres = databases::postgres(&scratch.0)?;
+        sides.push(side(Box::new(azure::Azure::new("Azurite", azurite.at)?), options.azurite_entities));
+        sides.push(side(Box::new(postgres::Postgres::new(postgres.port)?), options.entities));
+        others = Some((azurite, postgres));
+    }
     for side in &sides {
         side.peer.fill(side.entities)?;
     }
@@ -147,6 +153,7 @@ pub fn run(options: &Options) -> io::Result<()> {
             rows.extend(line(&sides, clients, work, options)?);
         }
     }
+    drop(others);
     write(&rows, &load_before, &scratch, options)
 }
 
@@ -187,6 +194,10 @@ fn window(side: &Side, clients: usize, work: Work, seconds: f64) -> io::Result<(
     Ok((times.len() as f64 * work.counts(side.entities) / elapsed, at(0.5), at(0.99)))
 }
 
+fn whole(seen: u64, wanted: u64) -> io::Result<()> {
+    if seen == wanted { Ok(()) } else { Err(io::Error::other(format!("{seen} entities instead of {wanted}"))) }
+}
+
 fn client(side: &Side, work: Work, period: Duration) -> io::Result<Vec<Duration>> {
     let mut connection = side.peer.connect()?;
     let (began, mut times) = (now(), Vec::new());
@@ -199,8 +210,11 @@ fn client(side: &Side, work: Work, period: Duration) -> io::Result<Vec<Duration>
             Work::Insert => connection.insert(number)?,
             Work::Get => connection.get(scattered)?,
             Work::Batch => connection.batch(number)?,
-            Work::Partition => connection.partition(scattered / PARTITION)?,
-            Work::Scan => connection.scan()?,
+            Work::Partition => {
+                let first = scattered / PARTITION * PARTITION;
+                whole(connection.partition(scattered / PARTITION)?, PARTITION.min(side.entities - first))?;
+            }
+            Work::Scan => whole(connection.scan()?, (side.entities + WANTED - 1 - WANTED_NUMBER) / WANTED)?,
         }
         let after = now();
         times.push(after - before);

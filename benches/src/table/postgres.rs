@@ -75,11 +75,12 @@ impl Connection for Session {
         self.client.execute(&self.batch, &[&partition, &last]).map(drop).map_err(io::Error::other)
     }
 
-    fn partition(&mut self, number: u64) -> io::Result<()> {
-        self.client.query(&self.page, &[&format!("{number:08}")]).map(drop).map_err(io::Error::other)
+    fn partition(&mut self, number: u64) -> io::Result<u64> {
+        let rows = self.client.query(&self.page, &[&format!("{number:08}")]);
+        rows.map(|rows| rows.len() as u64).map_err(io::Error::other)
     }
 
-    fn scan(&mut self) -> io::Result<()> {
-        self.client.query(&self.scan, &[]).map(drop).map_err(io::Error::other)
+    fn scan(&mut self) -> io::Result<u64> {
+        self.client.query(&self.scan, &[]).map(|rows| rows.len() as u64).map_err(io::Error::other)
     }
 }

@@ -66,11 +66,11 @@ fn system_time() -> Stamp {
     Stamp(UNIX_EPOCH_TICKS + ticks)
 }
 
-/// Measures how long something took, for metrics only: no answer depends on it.
+/// Measures how long something took, for metrics and for how long to wait: what is stored never depends on it.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "metrics of the writer: nothing is decided by it")]
+    #[expect(clippy::disallowed_methods, reason = "metrics and pauses of the writer: no decision sees it")]
     pub fn start() -> Self {
         Self(Instant::now())
     }

@@ -18,6 +18,7 @@ pub mod sources;
 mod spelling;
 pub mod status;
 pub mod table;
+mod trouble;
 pub mod wire;
 
 pub use accounts::Accounts;

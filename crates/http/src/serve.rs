@@ -7,6 +7,7 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod part;
+mod steady;
 mod website;
 
 use std::net::{IpAddr, SocketAddr};
@@ -43,6 +44,8 @@ use crate::sources::Sources;
 use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
+use crate::trouble::Trouble;
+use steady::steady;
 
 pub(crate) use part::asked;
 
@@ -101,6 +104,7 @@ pub struct Edge {
     options: Options,
     ids: Ids,
     metrics: Metrics,
+    trouble: Trouble,
     sources: OnceLock<Sources>,
 }
 
@@ -111,7 +115,8 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
-        Arc::new(Self { store, accounts, options, ids, metrics: Metrics::new(), sources: OnceLock::new() })
+        let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
+        Arc::new(Self { store, accounts, options, ids, metrics, trouble, sources })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -152,7 +157,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link { peer: peer.ip(), service, secure, website: false, spelling: Arc::default() };
-        self.serve_link(io, link, stop).await;
+        steady(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
@@ -161,7 +166,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link { peer: peer.ip(), service: Service::Blob, secure, website: true, spelling: Arc::default() };
-        self.serve_link(io, link, stop).await;
+        steady(self.serve_link(io, link, stop)).await;
     }
 
     async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
@@ -223,6 +228,9 @@ impl Edge {
             }
             Err(refusal) => Done::refused(refusal, upload),
         };
+        if let Err(Failure::Broken(fault)) = &done.outcome {
+            self.trouble.tell(fault, &echo.id, now);
+        }
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let manner = done.manner.as_ref();
         let mut answer =
@@ -472,9 +480,6 @@ fn refuse(
     echo: &Echo,
     now: Timestamp,
 ) -> Answer {
-    if let Failure::Broken(fault) = failure {
-        tracing::error!(?fault, request = echo.id, "a request failed");
-    }
     let status = status::of_failure(failure, subject);
     if let Some(manner) = manner {
         return manner.refuse(&status, failure, beside, &echo.id, now);

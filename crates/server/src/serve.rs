@@ -30,11 +30,18 @@ pub fn run(flags: &Flags) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("lazuli")
+        .max_blocking_threads(disk_threads())
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
     let outcome = runtime.block_on(serve(flags, settings, slots));
     runtime.shutdown_timeout(LAST_CALL);
     outcome
+}
+
+/// Threads that wait for the disk, at most. Each keeps some memory of what it once did, so their number bounds it
+/// (docs/reliability.md); and all that they run is short: a read, a write, a sync.
+fn disk_threads() -> usize {
+    std::thread::available_parallelism().map_or(16, |cores| (8 * cores.get()).clamp(16, 128))
 }
 
 async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), String> {

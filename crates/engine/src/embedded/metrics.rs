@@ -47,8 +47,9 @@ meters! {
     /// The store's state after the last batch. Writes stall at 28 runs in level 0, or 3 sealed memtables.
     l0_runs,
     sealed_memtables,
-    journal_bytes,
     buffered_bytes,
+    /// The length of the journal when it was asked for.
+    journal_bytes,
 }
 
 pub(super) fn add(meter: &AtomicU64, by: u64) {

@@ -2,7 +2,7 @@
 //! all of it. `turns` says on which thread.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 use std::thread::park_timeout;
 use std::time::Duration;
 
@@ -28,6 +28,14 @@ const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
+/// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
+const REST_NANOS: u64 = 900_000_000;
+
+/// An attempt to reopen the store that failed: when, and of what. What was said once is not said again.
+pub(super) struct Rest {
+    since: Stopwatch,
+    error: String,
+}
 
 /// Whoever has the turn writes. It is one of these at a time, so decisions run one after another.
 pub(super) struct Writer<'a> {
@@ -160,7 +168,6 @@ impl<'a> Writer<'a> {
         let Backlog { l0_runs, sealed_memtables, compactions: _ } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
         set(&metrics.sealed_memtables, sealed_memtables as u64);
-        set(&metrics.journal_bytes, keys.journal_bytes());
         set(&metrics.buffered_bytes, keys.buffered_bytes());
     }
 }
@@ -235,20 +242,33 @@ impl Writer<'_> {
         }
     }
 
-    /// Closes the store and opens it again, from what is on disk. Looks wait for it.
+    /// Closes the store and opens it again, from what is on disk. Looks wait for it. After a failure, not before a rest.
     pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
         self.shared.hot.forget(|| *slot = None);
+        let mut rest = self.rest();
+        if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
+            return Err(reopening());
+        }
         let opened = Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes);
         let (keys, mark) = opened.and_then(|keys| keys.mark().map(|mark| (keys, mark))).map_err(|error| {
-            tracing::error!(%error, "the store could not be reopened; trying again with the next write");
+            let (since, text) = (Stopwatch::start(), error.to_string());
+            if rest.as_ref().is_none_or(|rest| rest.error != text) {
+                tracing::error!(%error, "the store could not be reopened; trying again every second");
+            }
+            *rest = Some(Rest { since, error: text });
             keys::fault(&error)
         })?;
         *slot = Some(keys);
+        *rest = None;
         add(&self.shared.metrics.reopenings, 1);
         tracing::warn!("the store was reopened after a failure");
         Ok(mark)
+    }
+
+    fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
+        self.shared.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What became of a batch whose commit failed: its mark tells whether the journal kept it.

@@ -223,6 +223,15 @@ enum Place {
     Version(String),
 }
 
+/// The blocks of a copy are those of its source ("Copy Blob"). Lists are always the last few of all blocks, and what was put whole has an
+/// even number.
+fn copied(content: &[u64]) -> Vec<u8> {
+    match content {
+        [whole] if whole.is_multiple_of(2) => vec![],
+        blocks => BLOCKS[BLOCKS.len().saturating_sub(blocks.len())..].to_vec(),
+    }
+}
+
 fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done, Reasons> {
     let mut next = state.clone();
     let there = |mut why: Reasons| {
@@ -265,7 +274,7 @@ fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done,
                 why.push("InfiniteLeaseDurationRequired");
             }
             free(why)?;
-            replace(object, &mut next, from.content.clone(), vec![], from.meta, now);
+            replace(object, &mut next, from.content.clone(), copied(&from.content), from.meta, now);
             Shows::Written
         }
         Call::Append { value, at, guard } => {
@@ -521,7 +530,7 @@ impl Object for OneBlob {
     fn choose(&self, scene: &Scene, chance: &mut Chance, known: &Known, value: u64) -> Call {
         let at_hand = |list: &Vec<String>, chance: &mut Chance| (!list.is_empty()).then(|| chance.pick(list).clone());
         match chance.below(24) {
-            0..=2 => Call::Put { value, guard: guard(chance, known) },
+            0..=2 => Call::Put { value: 2 * value, guard: guard(chance, known) },
             3..=8 => match self.kind {
                 Kind::Page => {
                     let value = if chance.one_in(5) { 0 } else { value };
@@ -532,7 +541,10 @@ impl Object for OneBlob {
                     Call::Append { value, at, guard: guard_there(chance, known) }
                 }
                 Kind::Block => match chance.below(6) {
-                    0..=2 => Call::PutBlock { block: *chance.pick(&BLOCKS), value, lease: lease::shown(chance) },
+                    0..=2 => {
+                        let (block, lease) = (*chance.pick(&BLOCKS), lease::shown(chance));
+                        Call::PutBlock { block, value: 2 * value + 1, lease }
+                    }
                     3..=4 => {
                         let first = chance.below(BLOCKS.len());
                         Call::PutBlockList { blocks: BLOCKS[first..].to_vec(), guard: guard(chance, known) }
@@ -638,7 +650,9 @@ impl Object for OneBlob {
         matches!(call, Call::Read { .. } | Call::ReadSnapshot { .. } | Call::ReadVersion { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
-        vec![Call::Read { lease: None }]
+    fn inspect(&self, known: &Known) -> Vec<Call> {
+        let snapshots = known.snapshots.iter().map(|name| Call::ReadSnapshot { snapshot: name.clone() });
+        let versions = known.versions.iter().map(|id| Call::ReadVersion { version: id.clone() });
+        [Call::Read { lease: None }].into_iter().chain(snapshots).chain(versions).collect()
     }
 }

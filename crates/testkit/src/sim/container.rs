@@ -153,7 +153,7 @@ impl Object for OneContainer {
         matches!(call, Call::Get { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
+    fn inspect(&self, _known: &Self::Known) -> Vec<Call> {
         vec![Call::Get { lease: None }]
     }
 }

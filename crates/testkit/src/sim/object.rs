@@ -46,8 +46,8 @@ pub trait Object: Specification<Op = Asked<<Self as Object>::Call>, Answer = Ans
     fn learn(&self, scene: &Scene, known: &mut Self::Known, call: &Self::Call, answer: &Answer);
     /// Whether the call changes nothing when it succeeds.
     fn reads(call: &Self::Call) -> bool;
-    /// Calls that look at everything there is, for the end of a history.
-    fn inspect(&self) -> Vec<Self::Call>;
+    /// Calls that look at everything there is, and at what is `known` besides, for the end of a history.
+    fn inspect(&self, known: &Self::Known) -> Vec<Self::Call>;
 }
 
 /// Calls, learns, and pushes the clock. `Err`: the server said what it may not say.

@@ -278,7 +278,7 @@ impl Object for OneQueue {
         matches!(call, Call::Peek { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
+    fn inspect(&self, _known: &Self::Known) -> Vec<Call> {
         vec![Call::Peek { most: 32 }]
     }
 }

@@ -59,14 +59,17 @@ pub struct State {
 }
 
 const PAGES: usize = 3;
+/// The last is too long for a record, so that its bytes lie in an extent.
+const LENGTHS: [usize; PAGES] = [512, 1024, 20 << 10];
 const NAMES: [&str; 3] = ["f", "g", "h"];
 
-fn content(body: &[u8]) -> Option<Vec<u64>> {
+fn content(mut body: &[u8]) -> Option<Vec<u64>> {
     let of = |page: &[u8]| {
         let first = &page[..8];
         page.chunks(8).all(|part| part == first).then(|| u64::from_be_bytes(first.try_into().expect("eight bytes")))
     };
-    body.chunks(512).map(of).collect()
+    let seen = LENGTHS.iter().map(|length| body.split_off(..*length).and_then(of)).collect();
+    if body.is_empty() { seen } else { None }
 }
 
 fn names(answer: &Answer) -> Vec<String> {
@@ -214,13 +217,14 @@ impl Object for OneShare {
         match call {
             Call::Create { name, lease } => leased(Request::new("PUT", format!("/sha/{name}")), lease)
                 .with("x-ms-type", "file")
-                .with("x-ms-content-length", (PAGES * 512).to_string()),
+                .with("x-ms-content-length", LENGTHS.iter().sum::<usize>().to_string()),
             Call::PutRange { name, page, value, lease } => {
+                let from: usize = LENGTHS[..*page].iter().sum();
                 let request = leased(Request::new("PUT", format!("/sha/{name}?comp=range")), lease)
-                    .with("x-ms-range", format!("bytes={}-{}", page * 512, page * 512 + 511));
+                    .with("x-ms-range", format!("bytes={from}-{}", from + LENGTHS[*page] - 1));
                 match value {
                     0 => request.with("x-ms-write", "clear"),
-                    _ => request.with("x-ms-write", "update").body(value.to_be_bytes().repeat(64)),
+                    _ => request.with("x-ms-write", "update").body(value.to_be_bytes().repeat(LENGTHS[*page] / 8)),
                 }
             }
             Call::Read { name } => Request::new("GET", format!("/sha/{name}")),
@@ -245,8 +249,9 @@ impl Object for OneShare {
         matches!(call, Call::Read { .. } | Call::ReadSnapshot { .. } | Call::List)
     }
 
-    fn inspect(&self) -> Vec<Call> {
+    fn inspect(&self, known: &Vec<String>) -> Vec<Call> {
         let reads = NAMES.map(|name| Call::Read { name });
-        [Call::List].into_iter().chain(reads).collect()
+        let of = |snapshot: &String| NAMES.map(|name| Call::ReadSnapshot { snapshot: snapshot.clone(), name });
+        [Call::List].into_iter().chain(reads).chain(known.iter().flat_map(of)).collect()
     }
 }

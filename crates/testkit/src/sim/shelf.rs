@@ -154,7 +154,7 @@ impl Object for Shelf {
         matches!(call, Call::List { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
+    fn inspect(&self, _known: &Self::Known) -> Vec<Call> {
         vec![Call::List { most: 9, from: None }]
     }
 }

@@ -366,7 +366,7 @@ impl Object for Partition {
         matches!(call, Call::Get { .. } | Call::Query { .. })
     }
 
-    fn inspect(&self) -> Vec<Call> {
+    fn inspect(&self, _known: &Self::Known) -> Vec<Call> {
         vec![Call::Query { most: 9, from: None }]
     }
 }

@@ -190,7 +190,12 @@ impl<O: Object> Saw for History<O> {
             records.retain(|record| !O::reads(&record.op.call) || marks.returned.contains(&record.called));
             let mut wire = Wire::new(scene.clone(), O::SERVICE);
             let (mut known, mut chance) = (O::Known::default(), Chance::new(1));
-            for call in self.object.inspect() {
+            for record in &records {
+                if let Some((answer, _)) = record.returned.as_ref().filter(|(answer, _)| answer.is_known()) {
+                    self.object.learn(scene, &mut known, &record.op.call, answer);
+                }
+            }
+            for call in self.object.inspect(&known) {
                 records.extend(one(99, scene, &*self.object, &mut wire, &mut known, call, &mut chance).await?);
             }
             let known = judge(&*self.object, &records)?;

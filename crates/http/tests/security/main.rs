@@ -1,14 +1,19 @@
 //! Every operation × every kind of credential that must not do: refused, by the code that Azure gives, and nothing stored has
 //! changed. The requests are made from the operation specs, so an operation that is added is in the matrix from its first day.
 
+mod signed;
+mod tokens;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Memory, content};
+use lazuli_http::auth::{Assignment, Mode, Trust};
 use lazuli_http::operation::{CATALOGUES, On, When};
 use lazuli_http::{Accounts, Edge, Options, Service, Spec};
-use lazuli_model::AccountName;
+use lazuli_model::roles::{Role, Scope};
+use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,12 +23,19 @@ const OTHER: &str = "otheraccount";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const OTHER_KEY: &str = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgb3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgISE=";
 const VERSION: &str = "2023-11-03";
+const ISSUER: &str = "https://login.example/tenant";
 const LETTERS: &str = "rwdxylacuptfimeo";
 
 fn accounts() -> Accounts {
     let mut accounts = Accounts::new();
     accounts.add(AccountName::parse(ACCOUNT).expect("a name"), &[KEY]).expect("a key");
     accounts.add(AccountName::parse(OTHER).expect("a name"), &[OTHER_KEY]).expect("a key");
+    let mut trust = Trust::new(Mode::Basic, vec![ISSUER.into()]);
+    trust.insecure = true;
+    // Somebody has a role, so nobody has all of them.
+    let (principal, role, scope) = ("somebody".into(), Role::BlobReader, Scope::default());
+    trust.assignments = vec![Assignment { principal, role, scope }];
+    accounts.accept_tokens(Arc::new(trust));
     accounts
 }
 
@@ -143,8 +155,10 @@ enum Credential {
     Header(String),
 }
 
+#[derive(Clone)]
 struct World {
     edge: Arc<Edge>,
+    store: Store,
     engine: Arc<Memory>,
 }
 
@@ -154,7 +168,7 @@ impl World {
         let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
         let next = AtomicU64::new(1);
         let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
-        let world = Self { edge: Edge::new(store, accounts(), Options::default(), ids), engine };
+        let world = Self { edge: Edge::new(store.clone(), accounts(), Options::default(), ids), store, engine };
         world.prepare().await;
         world
     }
@@ -194,6 +208,10 @@ impl World {
             let (status, answer) = self.ask(*service, &text).await;
             assert_eq!(status, 201, "{method} {target}: {answer}");
         }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.store.now()
     }
 
     async fn ask(&self, service: Service, text: &str) -> (u16, String) {
