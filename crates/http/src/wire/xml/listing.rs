@@ -282,7 +282,8 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     if listing.copy {
         copied(out, blob);
     }
-    element(out, "ServerEncrypted", "true");
+    // Of a flat namespace; a hierarchical one says `true` of both (each observed).
+    element(out, "ServerEncrypted", if item.uncommitted { "false" } else { "true" });
     if blob.kind == (Kind::Append { sealed: true }) {
         element(out, "Sealed", "true");
     }
@@ -458,7 +459,7 @@ mod tests {
         assert_eq!(
             show(plain, uncommitted),
             format!(
-                "<Name>b</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>{LEASED}{END}<OrMetadata />"
+                "<Name>b</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType><AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>{LEASED}<ServerEncrypted>false</ServerEncrypted></Properties><OrMetadata />"
             )
         );
         let mut described = item("b");
