@@ -457,7 +457,7 @@ impl Specification for OneBlob {
         let mut after: Vec<State> = Vec::new();
         for now in op.moments(told) {
             let next = match (apply(self, state, &op.call, now), answer) {
-                (Ok(done), None) => Some(unseen(done)),
+                (Ok(done), None) => Some(unseen(self, done)),
                 (Ok(done), Some(answer)) if answer.good() => bind(self, done, answer),
                 (Ok(_), Some(answer)) => source_refused(&op.call, answer).then(|| state.clone()),
                 (Err(_), None) => Some(state.clone()),
@@ -472,10 +472,15 @@ impl Specification for OneBlob {
     }
 }
 
-fn unseen(done: Done) -> State {
+fn unseen(object: &OneBlob, done: Done) -> State {
     let mut state = done.state;
     if matches!(done.shows, Shows::Snapshot) {
         state.unnamed = state.unnamed.saturating_add(1);
+        // What was current has a new version, whose id nobody was told; the one that is known stays what it was.
+        let known = state.current.as_mut().filter(|_| object.versioning).and_then(|blob| blob.id.take());
+        if let (Some(id), Some(current)) = (known, state.current.clone()) {
+            state.versions.insert(id.clone(), Version { id: Some(id), ..current });
+        }
     }
     state
 }
