@@ -32,7 +32,17 @@ struct Names {
     seen_bytes: usize,
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
+    head: Head,
     say: Vec<String>,
+}
+
+/// How much of a head has come. What comes with its last line may be much, and is a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Head {
+    #[default]
+    Before,
+    Within,
+    Ended,
 }
 
 impl Spelling {
@@ -45,6 +55,7 @@ impl Spelling {
         let mut names = self.names();
         names.seen_bytes = 0;
         names.line.clear();
+        names.head = Head::Before;
         std::mem::take(&mut names.seen)
     }
 
@@ -68,7 +79,8 @@ impl Spelling {
         }
         let mut names = self.names();
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+        while names.head != Head::Ended {
+            let Some(at) = rest.iter().position(|byte| *byte == b'\n') else { break };
             let (line, behind) = rest.split_at(at + 1);
             rest = behind;
             if names.line.is_empty() {
@@ -79,7 +91,7 @@ impl Spelling {
                 names.line_seen(&whole);
             }
         }
-        if names.line.len() + rest.len() <= HELD_MAX {
+        if names.head != Head::Ended && names.line.len() + rest.len() <= HELD_MAX {
             names.line.extend_from_slice(rest);
         }
     }
@@ -106,6 +118,12 @@ impl Spelling {
 
 impl Names {
     fn line_seen(&mut self, line: &[u8]) {
+        self.head = match (self.head, line) {
+            (Head::Before, b"\r\n" | b"\n") => Head::Before,
+            (Head::Within, b"\r\n" | b"\n") => Head::Ended,
+            (Head::Before | Head::Within, _) => Head::Within,
+            (Head::Ended, _) => Head::Ended,
+        };
         let metadata = line.len() > PREFIX.len() && line[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
         let Some(colon) = line.iter().position(|byte| *byte == b':').filter(|_| metadata) else { return };
         let name = &line[PREFIX.len()..colon];
@@ -226,7 +244,11 @@ mod tests {
             let spelling = Spelling::default();
             spelling.look(&head[..cut]);
             spelling.look(&head[cut..]);
+            // Until they are taken, what follows is a body.
+            spelling.look(b"x-ms-meta-Body: b\r\n\r\n");
             assert_eq!(spelling.take(), ["Some-Name", "UP"], "{cut}");
+            spelling.look(b"\r\nPUT / HTTP/1.1\nx-ms-meta-Next: n\n\nx-ms-meta-Body: b\n");
+            assert_eq!(spelling.take(), ["Next"]);
         }
     }
 

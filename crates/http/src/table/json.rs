@@ -19,8 +19,12 @@ pub fn string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| !PLAIN[usize::from(byte)]) {
-        let (plain, odd) = rest.split_at(at);
+    loop {
+        let plain = plain(rest.as_bytes());
+        if plain == rest.len() {
+            break;
+        }
+        let (plain, odd) = rest.split_at(plain);
         out.push_str(plain);
         let mut chars = odd.chars();
         chars.next().iter().for_each(|c| escape(out, *c));
@@ -30,16 +34,15 @@ pub fn string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Bytes that stand for themselves. Pages of entities consist of little else.
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
-    let mut byte = b' ';
-    while byte <= 0x7f {
-        plain[byte as usize] = byte != b'"' && byte != b'\\';
-        byte += 1;
-    }
-    plain
-};
+/// How many bytes stand for themselves, up to the first that does not. Pages of entities consist of little else, so they are
+/// looked at sixteen at a time.
+fn plain(text: &[u8]) -> usize {
+    let is_odd = |byte: u8| !(b' '..0x80).contains(&byte) || byte == b'"' || byte == b'\\';
+    let (chunks, _) = text.as_chunks::<16>();
+    let clean =
+        chunks.iter().take_while(|chunk| !chunk.iter().fold(false, |odd, byte| odd | is_odd(*byte))).count() * 16;
+    clean + text[clean..].iter().take_while(|byte| !is_odd(**byte)).count()
+}
 
 fn escape(out: &mut String, c: char) {
     match c {

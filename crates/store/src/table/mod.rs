@@ -17,12 +17,15 @@ mod spans;
 pub use query_entities::{EntityPage, QueryEntities};
 pub use query_tables::{QueryTables, TablePage};
 
-use lazuli_engine::{Partition, Txn};
-use lazuli_model::table::{Fields, Refused, Seen, Table};
+use std::cell::OnceCell;
+
+use lazuli_engine::{Fault, Partition, Txn};
+use lazuli_model::table::{Entity, Fields, Filter, Refused, Seen, Table};
 use lazuli_model::{AccountName, TableName, Timestamp};
 use serde::Deserialize;
 
 use crate::keys::{self, TableKeys};
+use crate::records::in_place;
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
 
@@ -68,11 +71,31 @@ struct Stored<'a> {
     properties: Vec<(&'a str, Seen<'a>)>,
 }
 
-/// What a filter looks into: the stored entity and its keys.
+/// What a filter looks into: an entity's keys, and what is stored of it, which is read when it is first asked for.
 struct Row<'a> {
     partition: &'a str,
     row: &'a str,
-    stored: Stored<'a>,
+    record: &'a [u8],
+    stored: OnceCell<Result<Stored<'a>, Fault>>,
+}
+
+impl<'a> Row<'a> {
+    fn new(partition: &'a str, row: &'a str, record: &'a [u8]) -> Self {
+        Self { partition, row, record, stored: OnceCell::new() }
+    }
+
+    fn stored(&self) -> Option<&Stored<'a>> {
+        self.stored.get_or_init(|| in_place::<Entity, _>(self.record)).as_ref().ok()
+    }
+
+    /// Refused if what was asked for could not be read.
+    fn fits(self, filter: &Filter) -> Result<bool, Fault> {
+        let holds = filter.holds(&self);
+        match self.stored.into_inner() {
+            Some(Err(fault)) => Err(fault),
+            Some(Ok(_)) | None => Ok(holds),
+        }
+    }
 }
 
 impl Fields for Row<'_> {
@@ -80,8 +103,8 @@ impl Fields for Row<'_> {
         match name {
             "PartitionKey" => Some(Seen::String(self.partition)),
             "RowKey" => Some(Seen::String(self.row)),
-            "Timestamp" => Some(Seen::DateTime(self.stored.modified)),
-            _ => self.stored.properties.iter().find(|(found, _)| *found == name).map(|(_, value)| *value),
+            "Timestamp" => Some(Seen::DateTime(self.stored()?.modified)),
+            _ => self.stored()?.properties.iter().find(|(found, _)| *found == name).map(|(_, value)| *value),
         }
     }
 }

@@ -8,9 +8,9 @@ use lazuli_engine::{Fault, Key as RowKey, Txn};
 use lazuli_model::table::{Entity, Filter, Key, Plan, Within};
 
 use super::spans::ranges;
-use super::{OpenTable, Row, Stored};
+use super::{OpenTable, Row};
 use crate::keys::read_entity;
-use crate::records::{decode, in_place};
+use crate::records::decode;
 use crate::transact::Decided;
 use crate::{Failure, Store};
 
@@ -104,11 +104,10 @@ impl Looking {
         if !query.within.holds(partition, row) {
             return Ok(());
         }
-        if let Some(filter) = &query.filter {
-            let stored: Stored<'_> = in_place::<Entity, _>(value)?;
-            if !filter.holds(&Row { partition, row, stored }) {
-                return Ok(());
-            }
+        if let Some(filter) = &query.filter
+            && !Row::new(partition, row, value).fits(filter)?
+        {
+            return Ok(());
         }
         self.page_bytes += value.len();
         self.page.items.push((Key::new(partition, row), decode(value)?));
