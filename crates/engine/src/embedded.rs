@@ -106,7 +106,7 @@ impl Embedded {
         // changes next (Linux, since 6.13), and the sync of that change then writes the inode too. It took half as long again.
         let keys = self.shared.keys.try_read();
         let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::journal_bytes)).unwrap_or_default();
-        Metrics { journal_bytes, ..self.shared.metrics.read() }
+        self.shared.metrics.read(journal_bytes)
     }
 
     /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.

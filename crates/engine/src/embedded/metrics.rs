@@ -6,14 +6,18 @@ macro_rules! meters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// A reading of the engine's meters.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Metrics { $($(#[$doc])* pub $name: u64,)* }
+        pub struct Metrics {
+            $($(#[$doc])* pub $name: u64,)*
+            /// The length of the journal when it was asked for.
+            pub journal_bytes: u64,
+        }
 
         #[derive(Default)]
         pub(super) struct Meters { $(pub $name: AtomicU64,)* }
 
         impl Meters {
-            pub fn read(&self) -> Metrics {
-                Metrics { $($name: self.$name.load(Relaxed),)* }
+            pub fn read(&self, journal_bytes: u64) -> Metrics {
+                Metrics { $($name: self.$name.load(Relaxed),)* journal_bytes }
             }
         }
     };
@@ -48,8 +52,6 @@ meters! {
     l0_runs,
     sealed_memtables,
     buffered_bytes,
-    /// The length of the journal when it was asked for.
-    journal_bytes,
 }
 
 pub(super) fn add(meter: &AtomicU64, by: u64) {

@@ -37,6 +37,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         return Err(Refusal::InvalidHeaderValue { header: "x-ms-source-range".into(), value: "0".into() }.into());
     }
     let (offset, blob) = ask.store.append_block(&at, append, received).await?;
-    let digests = digests.by_md5(&blob.encryption);
+    let digests = digests.by_md5(sealed);
     Ok(digests.answer(append_block::answer(&blob, offset), &ask.head, false))
 }

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use lazuli_model::blob::Encryption;
 use lazuli_model::{Refusal, Version};
 use lazuli_store::{Broken, Failure, Reader, Received, Source};
 
@@ -109,9 +108,10 @@ fn structured_length(head: &Head) -> Result<Option<u64>, Refusal> {
 }
 
 impl Digests {
-    /// Observed: appends and pages from a URL, under a key or in a scope, are answered with the MD5. Blocks are not, nor is what came in a body.
-    pub fn by_md5(self, encryption: &Encryption) -> Self {
-        Digests { by_md5: *encryption != Encryption::Service, ..self }
+    /// Observed: appends and pages from a URL that are `sealed`, under a key or in a scope, are answered with the MD5. Blocks are not, nor is what
+    /// came in a body.
+    pub fn by_md5(self, sealed: bool) -> Self {
+        Digests { by_md5: sealed, ..self }
     }
 
     /// Put Blob always returns both; other writes return the one that was asked for, or the CRC64.

@@ -35,6 +35,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let blob = ask.store.put_page(&at, put, received).await?;
     let answer = encryption::describe(put_page::answer(&blob), &blob.encryption);
-    let digests = digests.by_md5(&blob.encryption);
+    let digests = digests.by_md5(sealed);
     Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
 }
