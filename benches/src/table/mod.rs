@@ -14,6 +14,7 @@ use crate::report;
 use crate::server::Launch;
 use std::fmt::Write as _;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -42,9 +43,15 @@ pub struct Options {
     /// Without Azurite and PostgreSQL
     #[arg(long)]
     alone: bool,
-    /// Azurite reads all of a table for each page: its own has this many
-    #[arg(long, default_value_t = 10_000)]
-    azurite_entities: u64,
+    /// Azurite's table has so many instead
+    #[arg(long)]
+    azurite_entities: Option<u64>,
+    /// A Lazuli that runs already, and nobody beside it: for use with a profiler. It is filled if it has no table yet
+    #[arg(long)]
+    port: Option<u16>,
+    /// Only this work
+    #[arg(long)]
+    only: Vec<Work>,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[arg(long, default_value_t = 3)]
@@ -75,7 +82,7 @@ pub trait Connection {
     fn scan(&mut self) -> io::Result<u64>;
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Work {
     Insert,
     Get,
@@ -133,28 +140,53 @@ pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let scratch = Scratch::new(&options.scratch)?;
     let start = |launch: Launch| launch.start(&crate::request::list_tables());
-    let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
     let side = |peer: Box<dyn Peer>, entities| Side { peer, entities, numbers: AtomicU64::new(0) };
+    if let Some(port) = options.port {
+        return drive(
+            &side(Box::new(azure::Azure::new("Lazuli", (Ipv4Addr::LOCALHOST, port).into())?), options.entities),
+            options,
+        );
+    }
+    let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
     let mut sides = vec![side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities)];
     let mut others = None;
     if !options.alone {
         let azurite = start(peers::azurite_table(&options.clients, &scratch.0)?)?;
         let postgres = databases::postgres(&scratch.0)?;
-        sides.push(side(Box::new(azure::Azure::new("Azurite", azurite.at)?), options.azurite_entities));
+        let azurite_entities = options.azurite_entities.unwrap_or(options.entities);
+        sides.push(side(Box::new(azure::Azure::new("Azurite", azurite.at)?), azurite_entities));
         sides.push(side(Box::new(postgres::Postgres::new(postgres.port)?), options.entities));
         others = Some((azurite, postgres));
     }
     for side in &sides {
+        let began = now();
         side.peer.fill(side.entities)?;
+        let rate = side.entities as f64 / (now() - began).as_secs_f64();
+        println!("{} was filled with {} entities at {rate:.0} a second.", side.peer.name(), side.entities);
     }
     let mut rows = Vec::new();
-    for (work, clients) in Work::ALL {
+    for (work, clients) in Work::ALL.into_iter().filter(|(work, _)| wanted(*work, options)) {
         for &clients in clients {
             rows.extend(line(&sides, clients, work, options)?);
         }
     }
     drop(others);
     write(&rows, &load_before, &scratch, options)
+}
+
+fn wanted(work: Work, options: &Options) -> bool {
+    options.only.is_empty() || options.only.contains(&work)
+}
+
+/// One server that somebody else watches.
+fn drive(side: &Side, options: &Options) -> io::Result<()> {
+    side.peer.fill(side.entities)?;
+    for (work, clients) in Work::ALL.into_iter().filter(|(work, _)| wanted(*work, options)) {
+        for &clients in clients {
+            line(std::slice::from_ref(side), clients, work, options)?;
+        }
+    }
+    Ok(())
 }
 
 /// The median window of each side.

@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 
 use crate::txn::{Ran, attempt, attempt_with};
-use crate::{BoxFuture, Clock, Engine, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View};
+use crate::{BoxFuture, Clock, Each, Engine, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View};
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
@@ -162,6 +162,13 @@ impl View for Whole<'_> {
             return Ok(Vec::new());
         }
         Ok(self.0.range(from..to).take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+        if from < to {
+            self.0.range(from..to).any(|(key, value)| each(key, value).is_break());
+        }
+        Ok(())
     }
 }
 

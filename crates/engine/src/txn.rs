@@ -1,7 +1,7 @@
 //! What a decision sees and does: reads over a view, writes kept aside until the engine commits them.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
@@ -34,6 +34,35 @@ pub trait View {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt>;
     /// Up to `limit` entries with `from <= key < to`, in key order.
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt>;
+    /// Shows `each` the entries with `from <= key < to`, in key order, until it has seen enough.
+    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+        step_by_step(|from, limit| self.scan(from, to, limit), from, each)
+    }
+}
+
+/// Who is shown entries. What it wants to keep it has to clone.
+pub type Each<'a> = dyn FnMut(&Key, &Bytes) -> ControlFlow<()> + 'a;
+
+/// A walk of scans: of few entries at first, because there may be few, or large ones.
+fn step_by_step(
+    mut scan: impl FnMut(&Key, usize) -> Result<Vec<(Key, Bytes)>, Halt>,
+    from: &Key,
+    each: &mut Each<'_>,
+) -> Result<(), Halt> {
+    const STEP_FIRST: usize = 32;
+    const STEP_MAX: usize = 1024;
+    const STEP_BYTES: usize = 1 << 20;
+    let (mut from, mut step) = (from.clone(), STEP_FIRST);
+    loop {
+        let entries = scan(&from, step)?;
+        if entries.iter().any(|(key, value)| each(key, value).is_break()) {
+            return Ok(());
+        }
+        let Some((last, _)) = entries.last().filter(|_| entries.len() == step) else { return Ok(()) };
+        from = last.successor();
+        let bytes: usize = entries.iter().map(|(_, value)| value.len()).sum();
+        step = (STEP_BYTES * entries.len() / bytes.max(1)).clamp(1, (step * 2).min(STEP_MAX));
+    }
 }
 
 pub struct Txn<'a> {
@@ -81,6 +110,19 @@ impl<'a> Txn<'a> {
             };
         }
         Ok(merged.into_iter().take(limit).collect())
+    }
+
+    /// Shows `each` the entries with `from <= key < to`, in key order and with this transaction's writes applied, until it has
+    /// seen enough: cheaper than to scan, since nothing is gathered.
+    pub fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+        if from >= to {
+            return Ok(());
+        }
+        if self.writes.range((Bound::Included(from), Bound::Excluded(to))).next().is_some() {
+            return step_by_step(|from, limit| self.scan(from, to, limit), from, each);
+        }
+        let walked = self.view.walk(from, to, each);
+        self.note(walked)
     }
 
     pub fn put(&mut self, key: Key, value: impl Into<Bytes>) {

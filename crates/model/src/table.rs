@@ -11,7 +11,7 @@ mod refused;
 mod tag;
 mod value;
 
-pub use change::{Action, Change, Changed, Expect, OPERATIONS_MAX, Place, check_batch};
+pub use change::{Action, Change, Changed, Expect, OPERATIONS_MAX, Place, check_batch, check_count};
 pub use filter::{Fields, Filter};
 pub use limits::{KEY_UNITS_MAX, PROPERTIES_MAX, check};
 pub use plan::{Plan, Span};
@@ -99,6 +99,27 @@ pub struct Entity {
 }
 
 impl Entity {
+    pub fn tag(&self) -> Tag {
+        Tag(self.modified)
+    }
+
+    /// What there is to see of it, under its key.
+    pub fn see<'a>(&'a self, key: &'a Key) -> Sight<'a> {
+        let properties = self.properties.iter().map(|(name, value)| (name.as_str(), value.seen())).collect();
+        Sight { partition: &key.partition, row: &key.row, modified: self.modified, properties }
+    }
+}
+
+/// An entity with its keys that is looked at and not kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight<'a> {
+    pub partition: &'a str,
+    pub row: &'a str,
+    pub modified: Timestamp,
+    pub properties: Vec<(&'a str, Seen<'a>)>,
+}
+
+impl Sight<'_> {
     pub fn tag(&self) -> Tag {
         Tag(self.modified)
     }

@@ -64,6 +64,10 @@ impl Timestamp {
 
     /// `2022-07-21T23:53:15.1234567Z`
     pub fn to_iso(self) -> String {
+        ascii(&self.iso())
+    }
+
+    fn iso(self) -> [u8; 28] {
         let at = Parts::of(self);
         let mut text = *b"0000-00-00T00:00:00.0000000Z";
         digits(&mut text[0..4], at.year);
@@ -71,7 +75,7 @@ impl Timestamp {
         digits(&mut text[8..10], at.day);
         at.clock(&mut text[11..19]);
         digits(&mut text[20..27], at.fraction);
-        ascii(&text)
+        text
     }
 
     /// `2022-07-21T23:53:15Z`: the form of SAS fields, keys and error details.
@@ -84,12 +88,18 @@ impl Timestamp {
 
     /// `2022-07-21T23:53:15.12Z`: as many digits of fraction as there is something to say, and no point without any.
     pub fn to_iso_short(self) -> String {
-        let mut text = self.to_iso();
-        let said = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').len();
-        // The seconds end at 19: zeros before that are not of the fraction.
-        text.truncate(said.max(19));
-        text.push('Z');
+        let mut text = String::with_capacity(28);
+        self.write_iso_short(&mut text);
         text
+    }
+
+    /// The same at the end of `out`.
+    pub fn write_iso_short(self, out: &mut String) {
+        let text = self.iso();
+        // The seconds end at 19: zeros before that are not of the fraction.
+        let said = text[..27].iter().rposition(|byte| *byte != b'0' && *byte != b'.').map_or(19, |last| last + 1);
+        out.push_str(std::str::from_utf8(&text[..said.max(19)]).expect("digits are ASCII"));
+        out.push('Z');
     }
 
     /// ISO 8601 in the forms that SAS, policies and snapshots use: a date; a date with minutes, seconds, or up to seven

@@ -42,7 +42,7 @@ pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use sparse::{Difference, Range};
-pub use table::{EntityPage, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
+pub use table::{EntityPage, Found, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
 

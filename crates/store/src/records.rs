@@ -156,14 +156,6 @@ pub fn decode<T: Record>(bytes: &[u8]) -> Result<T, Fault> {
     }
 }
 
-/// A record of version 1 as `B` reads it without copying: its strings are those of `bytes`.
-pub fn in_place<'a, T: Record, B: Deserialize<'a>>(bytes: &'a [u8]) -> Result<B, Fault> {
-    match bytes.split_first() {
-        Some((1, body)) => postcard::from_bytes(body).map_err(|_| corrupt::<T>(bytes)),
-        Some(_) | None => Err(corrupt::<T>(bytes)),
-    }
-}
-
 /// For what has a tail of inline bytes: shared with `bytes`, not copied.
 pub fn decode_with_tail<T: Record>(bytes: &Bytes) -> Result<(T, Bytes), Fault> {
     let (record, tail) = decode_versions::<T>(bytes).ok_or_else(|| corrupt::<T>(bytes))?;
@@ -201,7 +193,7 @@ pub fn decode_container_id(bytes: &[u8]) -> Result<u128, Fault> {
     }
 }
 
-fn corrupt<T: Record>(bytes: &[u8]) -> Fault {
+pub fn corrupt<T: Record>(bytes: &[u8]) -> Fault {
     let version = bytes.first().map_or("none".to_owned(), u8::to_string);
     Fault::Corrupt(format!("a {} of {} bytes with version {version} cannot be decoded", T::NAME, bytes.len()))
 }

@@ -13,7 +13,7 @@ use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode
 
 use super::ahead::Ahead;
 use super::{journal, versions};
-use crate::{Fault, Halt, Key, Stamp, View};
+use crate::{Each, Fault, Halt, Key, Stamp, View};
 
 const MARK: [u8; 1] = [0];
 /// With 16 MiB, writes stalled for seconds; the journal, too, is replaced every 64 MB.
@@ -187,6 +187,16 @@ impl View for Snapshotted<'_> {
 
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
         self.range(from, to).take(limit).collect::<Result<_, _>>().map_err(Halt::Fault)
+    }
+
+    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+        for entry in self.range(from, to) {
+            let (key, value) = entry.map_err(Halt::Fault)?;
+            if each(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

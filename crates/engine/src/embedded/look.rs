@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::hot::Hot;
 use super::keys::{Keys, Snapshotted};
 use crate::txn::{Ran, attempt_with};
-use crate::{Fault, Halt, Key, Stamp, Txn, Verdict, View};
+use crate::{Each, Fault, Halt, Key, Stamp, Txn, Verdict, View};
 
 pub(super) fn look(
     keys: &Keys,
@@ -84,5 +84,9 @@ impl View for Looking<'_> {
 
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
         self.snapshot()?.scan(from, to, limit)
+    }
+
+    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+        self.snapshot()?.walk(from, to, each)
     }
 }

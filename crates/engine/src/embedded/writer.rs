@@ -321,7 +321,10 @@ impl View for Pending<'_, '_> {
             return Ok(known);
         }
         let value = self.base.get(key)?;
-        self.hot.learn(key, &value, self.hot.sequence());
+        // That something new was not there before is nothing that anybody will ask.
+        if value.is_some() {
+            self.hot.learn(key, &value, self.hot.sequence());
+        }
         Ok(value)
     }
 

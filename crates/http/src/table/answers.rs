@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::TableName;
-use lazuli_model::table::{Action, Change, Changed, Entity, Key};
+use lazuli_model::table::{Action, Change, Changed, Sight};
 
 use super::format::Format;
 use super::{ask, atom, json, links};
@@ -55,8 +55,8 @@ pub fn changed(head: &Head, format: Format, table: &TableName, change: &Change, 
     };
     match (&change.action, changed) {
         (Action::Insert(_), Some(entity)) => {
-            let link = links::entity(table.as_str(), &change.key);
-            tagged(created(head, &link, |answer| one(answer, head, format, table, &change.key, entity)))
+            let link = links::entity(table.as_str(), &change.key.partition, &change.key.row);
+            tagged(created(head, &link, |answer| one(answer, head, format, table, &entity.see(&change.key))))
         }
         (Action::Insert(_) | Action::Replace(..) | Action::Merge(..) | Action::Delete(_), _) => {
             tagged(fresh(StatusCode::NO_CONTENT))
@@ -65,7 +65,7 @@ pub fn changed(head: &Head, format: Format, table: &TableName, change: &Change, 
 }
 
 /// One entity as the body of `answer`.
-pub fn one(answer: Answer, head: &Head, format: Format, table: &TableName, key: &Key, entity: &Entity) -> Answer {
+pub fn one(answer: Answer, head: &Head, format: Format, table: &TableName, entity: &Sight<'_>) -> Answer {
     let endpoint = endpoint(head);
     let select = ask::select(head);
     let mut out = String::with_capacity(512);
@@ -73,12 +73,12 @@ pub fn one(answer: Answer, head: &Head, format: Format, table: &TableName, key: 
         Format::Json(level) => {
             let (account, table) = (head.account.as_str(), table.as_str());
             let writing = json::Writing { level, endpoint: &endpoint, account, table, select: select.as_deref() };
-            writing.entity(&mut out, Some(&links::metadata(head, table, true)), key, entity);
+            writing.entity(&mut out, Some(&links::metadata(head, table, true)), entity);
             answer.json(level.content_type(), out)
         }
         Format::Atom => {
             let writing = feed(head, &endpoint, table.as_str(), select.as_deref());
-            answer.json(atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.entity(out, key, entity)))
+            answer.json(atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.entity(out, entity)))
         }
     }
 }

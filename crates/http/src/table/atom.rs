@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::table::{Entity, Key, Refused, Value};
+use lazuli_model::table::{Refused, Seen, Sight, Value};
 use lazuli_model::{Refusal, Timestamp};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -51,20 +51,20 @@ impl Writing<'_> {
         })
     }
 
-    pub fn entity(&self, out: &mut String, key: &Key, entity: &Entity) {
-        self.entry(out, &links::entity(self.table, key), |out| {
+    pub fn entity(&self, out: &mut String, entity: &Sight<'_>) {
+        self.entry(out, &links::entity(self.table, entity.partition, entity.row), |out| {
             let selected = |name: &str| self.select.is_none_or(|select| select.iter().any(|wanted| wanted == name));
             if selected("PartitionKey") {
-                text(out, "PartitionKey", &key.partition);
+                text(out, "PartitionKey", entity.partition);
             }
             if selected("RowKey") {
-                text(out, "RowKey", &key.row);
+                text(out, "RowKey", entity.row);
             }
             if selected("Timestamp") {
                 typed(out, "Timestamp", "Edm.DateTime", &entity.modified.to_iso_short());
             }
             for (name, value) in entity.properties.iter().filter(|(name, _)| selected(name)) {
-                property(out, name, value);
+                property(out, name, *value);
             }
         });
     }
@@ -99,21 +99,21 @@ fn typed(out: &mut String, name: &str, kind: &str, value: &str) {
     let _ = write!(out, "<d:{name} m:type=\"{kind}\">{value}</d:{name}>");
 }
 
-fn property(out: &mut String, name: &str, value: &Value) {
+fn property(out: &mut String, name: &str, value: Seen<'_>) {
     match value {
-        Value::String(value) => text(out, name, value),
-        Value::Binary(bytes) => typed(out, name, "Edm.Binary", &STANDARD.encode(bytes)),
-        Value::Boolean(value) => typed(out, name, "Edm.Boolean", if *value { "true" } else { "false" }),
-        Value::Int32(value) => typed(out, name, "Edm.Int32", &value.to_string()),
-        Value::Int64(value) => typed(out, name, "Edm.Int64", &value.to_string()),
-        Value::DateTime(value) => typed(out, name, "Edm.DateTime", &value.to_iso_short()),
-        Value::Guid(value) => typed(out, name, "Edm.Guid", &value.to_string()),
-        Value::Double(value) => {
+        Seen::String(value) => text(out, name, value),
+        Seen::Binary(bytes) => typed(out, name, "Edm.Binary", &STANDARD.encode(bytes)),
+        Seen::Boolean(value) => typed(out, name, "Edm.Boolean", if value { "true" } else { "false" }),
+        Seen::Int32(value) => typed(out, name, "Edm.Int32", &value.to_string()),
+        Seen::Int64(value) => typed(out, name, "Edm.Int64", &value.to_string()),
+        Seen::DateTime(value) => typed(out, name, "Edm.DateTime", &value.to_iso_short()),
+        Seen::Guid(value) => typed(out, name, "Edm.Guid", &value.to_string()),
+        Seen::Double(value) => {
             let mut digits = String::new();
             match value {
                 _ if value.is_nan() => digits.push_str("NaN"),
-                _ if value.is_infinite() => digits.push_str(if *value > 0.0 { "INF" } else { "-INF" }),
-                _ => numbers::plain(&mut digits, *value),
+                _ if value.is_infinite() => digits.push_str(if value > 0.0 { "INF" } else { "-INF" }),
+                _ => numbers::plain(&mut digits, value),
             }
             typed(out, name, "Edm.Double", &digits);
         }
@@ -215,6 +215,8 @@ fn begin(start: &BytesStart<'_>) -> Option<Property> {
 
 #[cfg(test)]
 mod tests {
+    use lazuli_model::table::{Entity, Key};
+
     use super::*;
 
     /// The example of "Insert Entity".
@@ -253,7 +255,7 @@ mod tests {
             now: Timestamp::from_ticks(638_000_000_000_000_000),
         };
         let key = Key::new("mypartitionkey", "myrowkey1");
-        let text = writing.document("entry", |out| writing.entity(out, &key, &entity));
+        let text = writing.document("entry", |out| writing.entity(out, &entity.see(&key)));
         let back = read_entity(text.as_bytes()).unwrap();
         assert_eq!(back.properties, entity.properties);
         assert!(text.contains("<d:Age m:type=\"Edm.Int32\">23</d:Age>"), "{text}");

@@ -3,11 +3,12 @@
 //! The answer is 202 also when an operation was refused; its one part then says which and why.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use lazuli_model::roles::Action;
-use lazuli_model::table::{Change, Changed, Key, Refused, check_batch};
+use lazuli_model::table::{Change, Changed, Refused, check_count};
 use lazuli_model::{Refusal, TableName};
 use lazuli_store::{Failure, OpenTable, TableAt};
 
@@ -18,7 +19,7 @@ use super::format::{Format, Level};
 use super::multipart::{Inner, Part, parts, request};
 use super::status::invalid;
 use super::target::Target;
-use super::{DOCUMENT_MAX, ask as asked, get_entity, query_entities, target};
+use super::{DOCUMENT_MAX, ask as asked, continuation, get_entity, query_entities, target};
 use crate::answer::{Answer, Payload, name};
 use crate::head::{self, Head, Query, Style, guid};
 use crate::operation::{AccountNeeds, Body, On, Spec};
@@ -61,7 +62,7 @@ async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
         return Err(Failure::Refused(invalid().into()));
     }
     match apply(ask, &operations).await {
-        Ok((table, done)) => Ok(told(ask, operations.iter().zip(&done), &table)),
+        Ok((table, done)) => Ok(told(ask, &operations, &done, &table)),
         Err(Failure::Refused(Refusal::Table(Refused::InBatch { index, refusal }))) => {
             Ok(refused(ask, &operations, index, *refusal))
         }
@@ -69,14 +70,16 @@ async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
     }
 }
 
-/// A change and what it left behind.
-type Done = (Change, Changed);
+/// The changes, and what each left behind.
+struct Done {
+    changes: Arc<Vec<Change>>,
+    after: Vec<Changed>,
+}
 
-async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Vec<Done>), Failure> {
+async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Done), Failure> {
     let table = open(ask, operations).await?;
     // What can be said of all of them is said before any is looked at.
-    let keys: Vec<Key> = (0..operations.len()).map(|row| Key::new("", row.to_string())).collect();
-    check_batch(keys.iter())?;
+    check_count(operations.len())?;
     let mut changes = Vec::with_capacity(operations.len());
     for (index, operation) in operations.iter().enumerate() {
         let change = asked::change(&operation.head, &table.name, operation.body);
@@ -84,6 +87,7 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Ve
         may_change(&ask.grant, &ask.head.account, &table.name, &change)?;
         changes.push(change);
     }
+    let changes = Arc::new(changes);
     let after = match changes.as_slice() {
         [one] => {
             let after = ask.store.change_entity(&table, one.clone()).await;
@@ -94,13 +98,20 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Ve
         }
         _ => ask.store.change_entities(&table, changes.clone()).await?,
     };
-    Ok((table.name, changes.into_iter().zip(after).collect()))
+    Ok((table.name, Done { changes, after }))
 }
 
 /// The table that all operations are about.
 async fn open(ask: &Ask, operations: &[Operation<'_>]) -> Result<OpenTable, Failure> {
     let mut at: Option<TableAt> = None;
+    let mut last = None;
     for (index, operation) in operations.iter().enumerate() {
+        let name = operation.head.table_target().ok().and_then(Target::table);
+        // All but the first are of the same table, and written alike.
+        if name.is_some() && name == last {
+            continue;
+        }
+        last = name;
         let next = operation.head.table_at().map_err(|refusal| in_batch(index, refusal))?;
         match &at {
             Some(at) if at.table.folded() != next.table.folded() => {
@@ -141,7 +152,25 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         head::Target::Table(Target::Entities(_) | Target::Entity { .. }) => {}
         _ => return Err(invalid().into()),
     }
-    let head = Head { method: inner.method, query: Query::parse(query)?, headers, target, ..outer.clone() };
+    let head = Head {
+        method: inner.method,
+        query: Query::parse(query)?,
+        headers,
+        target,
+        // What was signed is the outer request.
+        raw_path: String::new(),
+        spelt: Vec::new(),
+        account: outer.account.clone(),
+        style: outer.style,
+        secondary: outer.secondary,
+        service: outer.service,
+        version: outer.version,
+        version_sent: outer.version_sent,
+        secure: outer.secure,
+        peer: outer.peer,
+        now: outer.now,
+        request_id: outer.request_id,
+    };
     Ok(Operation { head, body: inner.body })
 }
 
@@ -173,9 +202,10 @@ async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
     Ok(multipart(&id, out))
 }
 
-fn told<'a>(ask: &Ask, each: impl Iterator<Item = (&'a Operation<'a>, &'a Done)>, table: &TableName) -> Answer {
+fn told(ask: &Ask, operations: &[Operation<'_>], done: &Done, table: &TableName) -> Answer {
     in_change_set(ask, |out, set| {
-        for (operation, (change, after)) in each {
+        out.reserve(operations.len() * 640);
+        for (operation, (change, after)) in operations.iter().zip(done.changes.iter().zip(&done.after)) {
             let head = &operation.head;
             let format = Format::wanted(head).unwrap_or(Format::Json(Level::Minimal));
             let version = if head.method == http::Method::POST { "3.0;" } else { "1.0;" };
@@ -235,28 +265,29 @@ fn multipart(id: &str, body: String) -> Answer {
 }
 
 /// Headers of a part, as the service spells and orders them.
-const HEADERS: [&str; 10] = [
-    "X-Content-Type-Options",
-    "Cache-Control",
-    "Preference-Applied",
-    "DataServiceVersion",
-    "Content-Type",
-    "Location",
-    "DataServiceId",
-    "ETag",
-    "x-ms-continuation-NextPartitionKey",
-    "x-ms-continuation-NextRowKey",
+static HEADERS: [(&str, &HeaderName); 10] = [
+    ("X-Content-Type-Options", &name::CONTENT_TYPE_OPTIONS),
+    ("Cache-Control", &name::CACHE_CONTROL),
+    ("Preference-Applied", &name::PREFERENCE_APPLIED),
+    ("DataServiceVersion", &name::DATA_SERVICE_VERSION),
+    ("Content-Type", &name::CONTENT_TYPE),
+    ("Location", &name::LOCATION),
+    ("DataServiceId", &name::DATA_SERVICE_ID),
+    ("ETag", &name::ETAG),
+    ("x-ms-continuation-NextPartitionKey", &continuation::NEXT_PARTITION),
+    ("x-ms-continuation-NextRowKey", &continuation::NEXT_ROW),
 ];
+static CONTENT_ID: HeaderName = HeaderName::from_static("content-id");
 
 fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answer) {
     let answer = answer.constant(&name::DATA_SERVICE_VERSION, version);
     out.push_str("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n");
     let _ =
         write!(out, "HTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.status.canonical_reason().unwrap_or_default());
-    for header in HEADERS {
-        line(out, header, &answer.headers);
+    for (spelt, name) in HEADERS {
+        line(out, spelt, answer.headers.get(name));
     }
-    line(out, "Content-ID", &head.headers);
+    line(out, "Content-ID", head.headers.get(&CONTENT_ID));
     out.push_str("\r\n");
     if let Payload::Whole(body) = &answer.payload {
         out.push_str(&String::from_utf8_lossy(body));
@@ -264,8 +295,8 @@ fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answ
     out.push_str("\r\n");
 }
 
-fn line(out: &mut String, header: &str, headers: &HeaderMap) {
-    if let Some(value) = headers.get(header).and_then(|value| value.to_str().ok()) {
-        let _ = write!(out, "{header}: {value}\r\n");
+fn line(out: &mut String, name: &str, value: Option<&HeaderValue>) {
+    if let Some(value) = value.and_then(|value| value.to_str().ok()) {
+        [name, ": ", value, "\r\n"].into_iter().for_each(|part| out.push_str(part));
     }
 }

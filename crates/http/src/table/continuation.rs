@@ -11,8 +11,8 @@ use super::status::invalid;
 use crate::answer::Answer;
 use crate::head::Head;
 
-static NEXT_PARTITION: HeaderName = HeaderName::from_static("x-ms-continuation-nextpartitionkey");
-static NEXT_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");
+pub static NEXT_PARTITION: HeaderName = HeaderName::from_static("x-ms-continuation-nextpartitionkey");
+pub static NEXT_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");
 static NEXT_TABLE: HeaderName = HeaderName::from_static("x-ms-continuation-nexttablename");
 
 fn encode(text: &str) -> String {

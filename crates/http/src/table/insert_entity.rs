@@ -1,5 +1,7 @@
 //! Insert Entity; and what all changes of one entity have in common.
 
+use std::sync::Arc;
+
 use lazuli_store::Failure;
 
 use super::access::may_change;
@@ -29,7 +31,7 @@ pub async fn change(ask: &mut Ask) -> Result<Answer, Failure> {
     let format = Format::wanted(&ask.head)?;
     let table = asked::open(ask).await?;
     let body = ask.body.document(DOCUMENT_MAX).await?;
-    let change = asked::change(&ask.head, &table.name, &body)?;
+    let change = Arc::new(asked::change(&ask.head, &table.name, &body)?);
     if let Err(refusal) = may_change(&ask.grant, &ask.head.account, &table.name, &change) {
         ask.beside.insert(name::CACHE_CONTROL.clone(), http::HeaderValue::from_static("no-cache"));
         return Err(refusal.into());

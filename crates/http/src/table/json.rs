@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::table::{Entity, Key, Value};
+use lazuli_model::Timestamp;
+use lazuli_model::table::{Seen, Sight};
 
 use super::format::Level;
 use super::{links, numbers};
@@ -85,8 +86,15 @@ impl Members<'_> {
         self.out.push(':');
     }
 
-    fn text(&mut self, name: &str, text: &str) {
-        self.name(name);
+    /// A name that needs no escaping.
+    fn plain(&mut self, name: &str) {
+        self.out.push_str(if std::mem::take(&mut self.first) { "\"" } else { ",\"" });
+        self.out.push_str(name);
+        self.out.push_str("\":");
+    }
+
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.plain(name);
         string(self.out, text);
     }
 }
@@ -97,28 +105,29 @@ impl Writing<'_> {
     }
 
     /// An entity as an object. `metadata` goes first, when it is the whole of an answer.
-    pub fn entity(&self, out: &mut String, metadata: Option<&str>, key: &Key, entity: &Entity) {
+    pub fn entity(&self, out: &mut String, metadata: Option<&str>, entity: &Sight<'_>) {
         out.push('{');
         let mut members = Members { out, first: true };
-        self.annotate(&mut members, metadata, key, entity);
+        self.annotate(&mut members, metadata, entity);
         if self.selected("PartitionKey") {
-            members.text("PartitionKey", &key.partition);
+            members.text("PartitionKey", entity.partition);
         }
         if self.selected("RowKey") {
-            members.text("RowKey", &key.row);
+            members.text("RowKey", entity.row);
         }
         if self.selected("Timestamp") {
             if self.level == Level::Full {
                 members.text("Timestamp@odata.type", "Edm.DateTime");
             }
-            members.text("Timestamp", &entity.modified.to_iso_short());
+            members.plain("Timestamp");
+            time(members.out, entity.modified);
         }
         for (name, value) in entity.properties.iter().filter(|(name, _)| self.selected(name)) {
-            self.property(&mut members, name, value);
+            self.property(&mut members, name, *value);
         }
         let missing = |name: &&String| {
             !matches!(name.as_str(), "PartitionKey" | "RowKey" | "Timestamp")
-                && !entity.properties.iter().any(|(found, _)| found == *name)
+                && !entity.properties.iter().any(|(found, _)| found == name)
         };
         for name in self.select.unwrap_or_default().iter().filter(missing) {
             members.name(name);
@@ -127,7 +136,7 @@ impl Writing<'_> {
         members.out.push('}');
     }
 
-    fn annotate(&self, members: &mut Members<'_>, metadata: Option<&str>, key: &Key, entity: &Entity) {
+    fn annotate(&self, members: &mut Members<'_>, metadata: Option<&str>, entity: &Sight<'_>) {
         if self.level == Level::None {
             return;
         }
@@ -135,7 +144,7 @@ impl Writing<'_> {
             members.text("odata.metadata", metadata);
         }
         if self.level == Level::Full {
-            let link = links::entity(self.table, key);
+            let link = links::entity(self.table, entity.partition, entity.row);
             members.text("odata.type", &format!("{}.{}", self.account, self.table));
             members.text("odata.id", &format!("{}{link}", self.endpoint));
             members.text("odata.etag", &entity.tag().to_string());
@@ -145,35 +154,40 @@ impl Writing<'_> {
         }
     }
 
-    fn property(&self, members: &mut Members<'_>, name: &str, value: &Value) {
+    fn property(&self, members: &mut Members<'_>, name: &str, value: Seen<'_>) {
         let kind = match value {
-            Value::String(_) | Value::Boolean(_) | Value::Int32(_) => None,
-            Value::Double(value) if value.is_finite() => None,
-            Value::Double(_) => Some("Edm.Double"),
-            Value::Binary(_) => Some("Edm.Binary"),
-            Value::Int64(_) => Some("Edm.Int64"),
-            Value::DateTime(_) => Some("Edm.DateTime"),
-            Value::Guid(_) => Some("Edm.Guid"),
+            Seen::String(_) | Seen::Boolean(_) | Seen::Int32(_) => None,
+            Seen::Double(value) if value.is_finite() => None,
+            Seen::Double(_) => Some("Edm.Double"),
+            Seen::Binary(_) => Some("Edm.Binary"),
+            Seen::Int64(_) => Some("Edm.Int64"),
+            Seen::DateTime(_) => Some("Edm.DateTime"),
+            Seen::Guid(_) => Some("Edm.Guid"),
         };
         if let Some(kind) = kind.filter(|_| self.level != Level::None) {
-            members.text(&format!("{name}@odata.type"), kind);
+            members.name(name);
+            // Back over its quote and colon.
+            members.out.truncate(members.out.len() - 2);
+            members.out.push_str("@odata.type\":\"");
+            members.out.push_str(kind);
+            members.out.push('"');
         }
         members.name(name);
         let out = &mut *members.out;
         match value {
-            Value::String(text) => string(out, text),
-            Value::Binary(bytes) => string(out, &STANDARD.encode(bytes)),
-            Value::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
-            Value::Int32(value) => {
-                let _ = write!(out, "{value}");
+            Seen::String(text) => string(out, text),
+            Seen::Binary(bytes) => string(out, &STANDARD.encode(bytes)),
+            Seen::Boolean(value) => out.push_str(if value { "true" } else { "false" }),
+            Seen::Int32(value) => numbers::whole(out, value.into()),
+            Seen::Int64(value) => {
+                out.push('"');
+                numbers::whole(out, value);
+                out.push('"');
             }
-            Value::Int64(value) => {
-                let _ = write!(out, "\"{value}\"");
-            }
-            Value::Double(value) if value.is_finite() => numbers::json(out, *value),
-            Value::Double(value) => string(out, special(*value)),
-            Value::DateTime(value) => string(out, &value.to_iso_short()),
-            Value::Guid(value) => {
+            Seen::Double(value) if value.is_finite() => numbers::json(out, value),
+            Seen::Double(value) => string(out, special(value)),
+            Seen::DateTime(value) => time(out, value),
+            Seen::Guid(value) => {
                 let _ = write!(out, "\"{value}\"");
             }
         }
@@ -197,8 +211,8 @@ impl Writing<'_> {
     }
 
     /// `{"odata.metadata":"…","value":[…]}`
-    pub fn list<T>(&self, metadata: &str, items: &[T], mut one: impl FnMut(&mut String, &T)) -> String {
-        let mut out = String::with_capacity(256 + items.len() * 256);
+    pub fn list(&self, metadata: &str, count: usize, items: impl FnOnce(&mut Items)) -> String {
+        let mut out = String::with_capacity(256 + count * 320);
         out.push('{');
         let mut members = Members { out: &mut out, first: true };
         if self.level != Level::None {
@@ -206,15 +220,33 @@ impl Writing<'_> {
         }
         members.name("value");
         out.push('[');
-        for (at, item) in items.iter().enumerate() {
-            if at > 0 {
-                out.push(',');
-            }
-            one(&mut out, item);
-        }
-        out.push_str("]}");
-        out
+        let mut list = Items { out, first: true };
+        items(&mut list);
+        list.out.push_str("]}");
+        list.out
     }
+}
+
+/// Items of a list, one after the other.
+pub struct Items {
+    out: String,
+    first: bool,
+}
+
+impl Items {
+    /// Where the next one is to be written.
+    pub fn next(&mut self) -> &mut String {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(',');
+        }
+        &mut self.out
+    }
+}
+
+fn time(out: &mut String, time: Timestamp) {
+    out.push('"');
+    time.write_iso_short(out);
+    out.push('"');
 }
 
 /// Doubles that are no numbers.

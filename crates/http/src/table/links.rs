@@ -1,6 +1,5 @@
 //! Where things are: the addresses that answers give.
 
-use lazuli_model::table::Key;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::blob::page::endpoint;
@@ -21,9 +20,9 @@ const IN_KEY: &AsciiSet = &NON_ALPHANUMERIC
 const IN_LIST: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'%').add(b'#');
 
 /// `table(PartitionKey='…',RowKey='…')`
-pub fn entity(table: &str, key: &Key) -> String {
+pub fn entity(table: &str, partition: &str, row: &str) -> String {
     let part = |text: &str| utf8_percent_encode(&text.replace('\'', "''"), IN_KEY).to_string();
-    format!("{table}(PartitionKey='{}',RowKey='{}')", part(&key.partition), part(&key.row))
+    format!("{table}(PartitionKey='{}',RowKey='{}')", part(partition), part(row))
 }
 
 /// `Tables('name')`

@@ -35,7 +35,7 @@ pub async fn answer(ask: &Ask, head: &Head) -> Result<Answer, Failure> {
     let table = ask.store.open_table(&head.table_at()?).await?;
     let query = parse(head, &ask.grant, &table.name)?;
     let page = ask.store.query_entities(&table, &query).await?;
-    Ok(told(head, format, &table.name, &page))
+    told(head, format, &table.name, &page)
 }
 
 fn parse(head: &Head, grant: &Grant, table: &TableName) -> Result<QueryEntities, Refusal> {
@@ -48,7 +48,7 @@ fn parse(head: &Head, grant: &Grant, table: &TableName) -> Result<QueryEntities,
     })
 }
 
-fn told(head: &Head, format: Format, table: &TableName, page: &EntityPage) -> Answer {
+fn told(head: &Head, format: Format, table: &TableName, page: &EntityPage) -> Result<Answer, Failure> {
     let answer = continuation::tell_entity(fresh(StatusCode::OK), page.next.as_ref());
     let (endpoint, select) = (endpoint(head), asked::select(head));
     let table = table.as_str();
@@ -57,23 +57,25 @@ fn told(head: &Head, format: Format, table: &TableName, page: &EntityPage) -> An
             let account = head.account.as_str();
             let writing = json::Writing { level, endpoint: &endpoint, account, table, select: select.as_deref() };
             let metadata = links::metadata(head, table, false);
-            answer.json(
-                level.content_type(),
-                writing.list(&metadata, &page.items, |out, (key, entity)| writing.entity(out, None, key, entity)),
-            )
+            let mut read = Ok(());
+            let text = writing.list(&metadata, page.items.len(), |items| {
+                read = page.each(|entity| writing.entity(items.next(), None, entity));
+            });
+            read.map(|()| answer.json(level.content_type(), text))
         }
         Format::Atom => {
             let writing = feed(head, &endpoint, table, select.as_deref());
+            let mut read = Ok(());
             let text = writing.feed(|out| {
-                for (key, entity) in &page.items {
+                read = page.each(|entity| {
                     out.push_str("<entry");
                     crate::wire::xml::attribute(out, "m:etag", &entity.tag().to_string());
                     out.push('>');
-                    writing.entity(out, key, entity);
+                    writing.entity(out, entity);
                     out.push_str("</entry>");
-                }
+                });
             });
-            answer.json(atom::CONTENT_TYPE_FEED, text)
+            read.map(|()| answer.json(atom::CONTENT_TYPE_FEED, text))
         }
     }
 }

@@ -39,7 +39,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let metadata = links::metadata(head, "Tables", false);
             answer.json(
                 level.content_type(),
-                writing.list(&metadata, &page.names, |out, name| writing.table(out, None, name)),
+                writing.list(&metadata, page.names.len(), |items| {
+                    page.names.iter().for_each(|name| writing.table(items.next(), None, name));
+                }),
             )
         }
         Format::Atom => {

@@ -101,13 +101,19 @@ fn by_name(mut properties: Vec<(String, Value)>) -> Vec<(String, Value)> {
     properties
 }
 
+fn in_batch(index: usize, refused: Refused) -> Refusal {
+    Refused::InBatch { index, refusal: Box::new(refused.into()) }.into()
+}
+
+/// At most a hundred operations.
+pub fn check_count(operations: usize) -> Result<(), Refusal> {
+    if operations > OPERATIONS_MAX { Err(in_batch(OPERATIONS_MAX - 1, Refused::TooManyOperations)) } else { Ok(()) }
+}
+
 /// One partition, each entity once, at most a hundred operations.
 pub fn check_batch<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Result<(), Refusal> {
-    let refuse =
-        |index: usize, refused: Refused| Err(Refused::InBatch { index, refusal: Box::new(refused.into()) }.into());
-    if keys.len() > OPERATIONS_MAX {
-        return refuse(OPERATIONS_MAX - 1, Refused::TooManyOperations);
-    }
+    let refuse = |index: usize, refused: Refused| Err(in_batch(index, refused));
+    check_count(keys.len())?;
     let mut partition = None;
     let mut rows = HashSet::new();
     for (index, key) in keys.enumerate() {

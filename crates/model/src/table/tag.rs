@@ -18,11 +18,9 @@ impl Tag {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("W/\"datetime'")?;
-        for (at, part) in self.0.to_iso_short().split(':').enumerate() {
-            f.write_str(if at == 0 { "" } else { "%3A" })?;
-            f.write_str(part)?;
-        }
-        f.write_str("'\"")
+        // The colons of a time are the 14th and the 17th character.
+        let time = self.0.to_iso_short();
+        let (date, minute, rest) = (&time[..13], &time[14..16], &time[17..]);
+        write!(f, "W/\"datetime'{date}%3A{minute}%3A{rest}'\"")
     }
 }

@@ -43,8 +43,8 @@ pub enum Value {
     Guid(Guid),
 }
 
-/// A value that is looked at and not kept. Encoded as [`Value`] is, so that a stored entity can be read in place.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A value that is looked at and not kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Seen<'a> {
     String(&'a str),
     Binary(&'a [u8]),

@@ -1,6 +1,8 @@
 //! Insert, Update, Merge, the upserts and Delete Entity; and the entity group transaction, which is several of them in one
 //! partition: in order, all or none.
 
+use std::sync::Arc;
+
 use lazuli_engine::Txn;
 use lazuli_model::table::{Change, Changed, Refused, check_batch};
 use lazuli_model::{Refusal, Timestamp};
@@ -13,7 +15,8 @@ use crate::{Failure, Store};
 
 impl Store {
     /// What it left behind: the entity as it now is, or nothing.
-    pub async fn change_entity(&self, table: &OpenTable, change: Change) -> Result<Changed, Failure> {
+    pub async fn change_entity(&self, table: &OpenTable, change: impl Into<Arc<Change>>) -> Result<Changed, Failure> {
+        let change: Arc<Change> = change.into();
         change.check()?;
         let keys = table.keys.clone();
         let at = keys.partition(&change.key.partition);
@@ -21,7 +24,12 @@ impl Store {
     }
 
     /// What each left behind. A refusal says which of them it was about ([`Refused::InBatch`]).
-    pub async fn change_entities(&self, table: &OpenTable, changes: Vec<Change>) -> Result<Vec<Changed>, Failure> {
+    pub async fn change_entities(
+        &self,
+        table: &OpenTable,
+        changes: impl Into<Arc<Vec<Change>>>,
+    ) -> Result<Vec<Changed>, Failure> {
+        let changes: Arc<Vec<Change>> = changes.into();
         check_batch(changes.iter().map(|change| &change.key))?;
         for (index, change) in changes.iter().enumerate() {
             change.check().map_err(|refusal| in_batch(index, refusal))?;

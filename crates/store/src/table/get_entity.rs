@@ -1,16 +1,15 @@
 //! Query Entity by its keys: one row.
 
 use lazuli_model::Refusal;
-use lazuli_model::table::{Entity, Key};
+use lazuli_model::table::Key;
 
-use super::OpenTable;
-use crate::transact::get;
+use super::{Found, OpenTable};
 use crate::{Failure, Store};
 
 impl Store {
-    pub async fn entity(&self, table: &OpenTable, key: &Key) -> Result<Entity, Failure> {
+    pub async fn entity(&self, table: &OpenTable, key: &Key) -> Result<Found, Failure> {
         let key = table.keys.entity(&key.partition, &key.row);
-        let found: Option<Entity> = self.look(|txn| get(txn, &key)).await?;
-        Ok(found.ok_or(Refusal::ResourceNotFound)?)
+        let record = self.look(|txn| Ok(txn.get(&key)?)).await?.ok_or(Refusal::ResourceNotFound)?;
+        Ok(Found { key, record })
     }
 }

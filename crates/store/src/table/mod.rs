@@ -11,23 +11,25 @@ mod get_entity;
 mod get_table;
 mod query_entities;
 mod query_tables;
+mod record;
 mod set_table_acl;
 mod spans;
 
 pub use query_entities::{EntityPage, QueryEntities};
 pub use query_tables::{QueryTables, TablePage};
 
-use std::cell::OnceCell;
+use std::cell::Cell;
 
+use bytes::Bytes;
 use lazuli_engine::{Fault, Partition, Txn};
-use lazuli_model::table::{Entity, Fields, Filter, Refused, Seen, Table};
-use lazuli_model::{AccountName, TableName, Timestamp};
-use serde::Deserialize;
+use lazuli_model::table::{Entity, Fields, Filter, Key, Refused, Seen, Sight, Table};
+use lazuli_model::{AccountName, TableName};
 
-use crate::keys::{self, TableKeys};
-use crate::records::in_place;
+use crate::keys::{self, TableKeys, read_entity};
+use crate::records::{corrupt, decode};
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
+use record::Record;
 
 /// Where a table is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,48 +65,67 @@ fn refused(refused: Refused) -> Failure {
     Failure::Refused(refused.into())
 }
 
-/// An entity read where it is stored: encoded as [`lazuli_model::table::Entity`] is.
-#[derive(Deserialize)]
-struct Stored<'a> {
-    modified: Timestamp,
-    #[serde(borrow)]
-    properties: Vec<(&'a str, Seen<'a>)>,
+/// An entity that was found, as it is stored.
+#[derive(Clone, Debug)]
+pub struct Found {
+    key: lazuli_engine::Key,
+    record: Bytes,
 }
 
-/// What a filter looks into: an entity's keys, and what is stored of it, which is read when it is first asked for.
+impl Found {
+    /// What there is to see of it. The second is a list to put the properties in, so that one serves a whole page.
+    pub fn see<'a>(&'a self, mut properties: Vec<(&'a str, Seen<'a>)>) -> Result<Sight<'a>, Fault> {
+        let (partition, row) = read_entity(&self.key).ok_or_else(|| no_entity(&self.key))?;
+        let record = Record::open(&self.record).ok_or_else(|| corrupt::<Entity>(&self.record))?;
+        record.read(&mut properties).ok_or_else(|| corrupt::<Entity>(&self.record))?;
+        Ok(Sight { partition, row, modified: record.modified, properties })
+    }
+
+    /// A copy of it.
+    pub fn entity(&self) -> Result<(Key, Entity), Fault> {
+        let (partition, row) = read_entity(&self.key).ok_or_else(|| no_entity(&self.key))?;
+        Ok((Key::new(partition, row), decode(&self.record)?))
+    }
+}
+
+fn no_entity(key: &lazuli_engine::Key) -> Fault {
+    Fault::Corrupt(format!("the key of an entity has no keys: {:?}", key.row()))
+}
+
+/// What a filter looks into: an entity's keys, and what is stored of it, each read when it is asked for.
 struct Row<'a> {
-    partition: &'a str,
-    row: &'a str,
+    key: &'a lazuli_engine::Key,
     record: &'a [u8],
-    stored: OnceCell<Result<Stored<'a>, Fault>>,
+    is_broken: Cell<bool>,
 }
 
 impl<'a> Row<'a> {
-    fn new(partition: &'a str, row: &'a str, record: &'a [u8]) -> Self {
-        Self { partition, row, record, stored: OnceCell::new() }
-    }
-
-    fn stored(&self) -> Option<&Stored<'a>> {
-        self.stored.get_or_init(|| in_place::<Entity, _>(self.record)).as_ref().ok()
+    fn new(key: &'a lazuli_engine::Key, record: &'a [u8]) -> Self {
+        Self { key, record, is_broken: Cell::new(false) }
     }
 
     /// Refused if what was asked for could not be read.
-    fn fits(self, filter: &Filter) -> Result<bool, Fault> {
-        let holds = filter.holds(&self);
-        match self.stored.into_inner() {
-            Some(Err(fault)) => Err(fault),
-            Some(Ok(_)) | None => Ok(holds),
-        }
+    fn fits(&self, filter: &Filter) -> Result<bool, Fault> {
+        let holds = filter.holds(self);
+        if self.is_broken.get() { Err(corrupt::<Entity>(self.record)) } else { Ok(holds) }
+    }
+
+    fn stored(&self, name: &str) -> Option<Option<Seen<'a>>> {
+        Some(match name {
+            "PartitionKey" => Some(Seen::String(read_entity(self.key)?.0)),
+            "RowKey" => Some(Seen::String(read_entity(self.key)?.1)),
+            "Timestamp" => Some(Seen::DateTime(Record::open(self.record)?.modified)),
+            _ => Record::open(self.record)?.find(name)?,
+        })
     }
 }
 
 impl Fields for Row<'_> {
     fn field(&self, name: &str) -> Option<Seen<'_>> {
-        match name {
-            "PartitionKey" => Some(Seen::String(self.partition)),
-            "RowKey" => Some(Seen::String(self.row)),
-            "Timestamp" => Some(Seen::DateTime(self.stored()?.modified)),
-            _ => self.stored()?.properties.iter().find(|(found, _)| *found == name).map(|(_, value)| *value),
+        let stored = self.stored(name);
+        if stored.is_none() {
+            self.is_broken.set(true);
         }
+        stored?
     }
 }

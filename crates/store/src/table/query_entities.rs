@@ -3,14 +3,15 @@
 //! A page costs what it looks at, and there is a limit to that: it ends after a thousand entities, after 4 MiB of
 //! them, or when it has looked at enough that did not fit; then it may be empty, and says where to go on.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use lazuli_engine::{Fault, Key as RowKey, Txn};
-use lazuli_model::table::{Entity, Filter, Key, Plan, Within};
+use lazuli_model::table::{Entity, Filter, Key, Plan, Sight, Within};
 
 use super::spans::ranges;
-use super::{OpenTable, Row};
+use super::{Found, OpenTable, Row, no_entity};
 use crate::keys::read_entity;
-use crate::records::decode;
 use crate::transact::Decided;
 use crate::{Failure, Store};
 
@@ -26,8 +27,26 @@ pub struct QueryEntities {
 
 #[derive(Clone, Debug, Default)]
 pub struct EntityPage {
-    pub items: Vec<(Key, Entity)>,
+    pub items: Vec<Found>,
     pub next: Option<Key>,
+}
+
+impl EntityPage {
+    /// Shows each entity, without copying it.
+    pub fn each(&self, mut see: impl FnMut(&Sight<'_>)) -> Result<(), Failure> {
+        let mut properties = Vec::new();
+        for found in &self.items {
+            let sight = found.see(properties)?;
+            see(&sight);
+            properties = sight.properties;
+        }
+        Ok(())
+    }
+
+    /// A copy of all of it.
+    pub fn entities(&self) -> Result<Vec<(Key, Entity)>, Failure> {
+        self.items.iter().map(|found| Ok(found.entity()?)).collect()
+    }
 }
 
 /// What a page may look at.
@@ -35,10 +54,6 @@ const LOOKED_ROWS_MAX: usize = 20_000;
 const LOOKED_BYTES_MAX: usize = 32 << 20;
 /// What a page may hold.
 const PAGE_BYTES_MAX: usize = 4 << 20;
-/// Rows of one step: few at first, because there may be few, or large ones.
-const STEP_FIRST: usize = 32;
-const STEP_MAX: usize = 1024;
-const STEP_BYTES: usize = 1 << 20;
 
 impl Store {
     pub async fn query_entities(&self, table: &OpenTable, query: &QueryEntities) -> Result<EntityPage, Failure> {
@@ -55,62 +70,60 @@ impl Store {
 }
 
 /// What was looked at so far, and what it came to.
-struct Looking {
+struct Looking<'a> {
+    query: &'a QueryEntities,
     rows: usize,
     bytes: usize,
     page_bytes: usize,
-    step: usize,
-    page: EntityPage,
+    items: Vec<Found>,
 }
 
 fn page(txn: &mut Txn<'_>, query: &QueryEntities, ranges: &[(RowKey, RowKey)]) -> Decided<EntityPage> {
-    let mut looking =
-        Looking { rows: 0, bytes: 0, page_bytes: 0, step: STEP_FIRST.min(query.most + 1), page: EntityPage::default() };
+    let mut looking = Looking { query, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new() };
     for (from, to) in ranges {
-        let mut from = from.clone();
-        loop {
-            let rows = txn.scan(&from, to, looking.step)?;
-            let last = rows.last().map(|(key, _)| key.successor()).filter(|_| rows.len() == looking.step);
-            let read: usize = rows.iter().map(|(_, value)| value.len()).sum();
-            for (key, value) in &rows {
-                if looking.is_full(query) {
-                    looking.page.next = Some(key_of(key)?);
-                    return Ok(looking.page);
+        let mut end = Ok(None);
+        txn.walk(from, to, &mut |key, value| {
+            let more = if looking.is_full() { key_of(key).map(Some) } else { looking.judge(key, value).map(|()| None) };
+            match more {
+                Ok(None) => ControlFlow::Continue(()),
+                ended => {
+                    end = ended;
+                    ControlFlow::Break(())
                 }
-                looking.judge(query, key, value)?;
             }
-            looking.step = (STEP_BYTES * rows.len() / read.max(1)).clamp(1, (looking.step * 2).min(STEP_MAX));
-            match last {
-                Some(next) => from = next,
-                None => break,
-            }
+        })?;
+        if let next @ Some(_) = end? {
+            return Ok(EntityPage { items: looking.items, next });
         }
     }
-    Ok(looking.page)
+    Ok(EntityPage { items: looking.items, next: None })
 }
 
-impl Looking {
-    fn is_full(&self, query: &QueryEntities) -> bool {
-        self.page.items.len() >= query.most
+impl Looking<'_> {
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.query.most
             || self.page_bytes >= PAGE_BYTES_MAX
             || self.rows >= LOOKED_ROWS_MAX
             || self.bytes >= LOOKED_BYTES_MAX
     }
 
-    fn judge(&mut self, query: &QueryEntities, key: &RowKey, value: &Bytes) -> Result<(), Fault> {
+    fn judge(&mut self, key: &RowKey, value: &Bytes) -> Result<(), Fault> {
         self.rows += 1;
         self.bytes += value.len();
-        let (partition, row) = read_entity(key).ok_or_else(|| no_entity(key))?;
-        if !query.within.holds(partition, row) {
-            return Ok(());
+        let QueryEntities { filter, within, .. } = self.query;
+        if !within.everything() {
+            let (partition, row) = read_entity(key).ok_or_else(|| no_entity(key))?;
+            if !within.holds(partition, row) {
+                return Ok(());
+            }
         }
-        if let Some(filter) = &query.filter
-            && !Row::new(partition, row, value).fits(filter)?
+        if let Some(filter) = filter
+            && !Row::new(key, value).fits(filter)?
         {
             return Ok(());
         }
         self.page_bytes += value.len();
-        self.page.items.push((Key::new(partition, row), decode(value)?));
+        self.items.push(Found { key: key.clone(), record: value.clone() });
         Ok(())
     }
 }
@@ -118,8 +131,4 @@ impl Looking {
 fn key_of(key: &RowKey) -> Result<Key, Fault> {
     let (partition, row) = read_entity(key).ok_or_else(|| no_entity(key))?;
     Ok(Key::new(partition, row))
-}
-
-fn no_entity(key: &RowKey) -> Fault {
-    Fault::Corrupt(format!("the key of an entity has no keys: {:?}", key.row()))
 }

@@ -54,12 +54,12 @@ fn check_reading(read: fn(&[u8]) -> Result<Sent, Refusal>, write: fn(&Key, &Enti
 fn json_of(key: &Key, entity: &Entity) -> String {
     let writing = json::Writing { level: Level::Full, endpoint: "http://a/", account: "a", table: "t", select: None };
     let mut out = String::new();
-    writing.entity(&mut out, None, key, entity);
+    writing.entity(&mut out, None, &entity.see(key));
     out
 }
 
 fn atom_of(key: &Key, entity: &Entity) -> String {
     let now = entity.modified;
     let writing = atom::Writing { endpoint: "http://a/", account: "a", table: "t", select: None, now };
-    writing.document("entry", |out| writing.entity(out, key, entity))
+    writing.document("entry", |out| writing.entity(out, &entity.see(key)))
 }

@@ -1,5 +1,6 @@
 //! Reading an entity: one object whose values are plain. What is nested is refused where it begins, so nothing here recurses.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use base64::Engine;
@@ -11,13 +12,14 @@ use crate::table::ask::Sent;
 
 /// A value as it stands in the text.
 enum Plain<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Number(&'a str),
     Flag(bool),
     Null,
 }
 
 const TYPE: &str = "@odata.type";
+const FEW: usize = 16;
 
 /// An entity as the client wrote it. Properties that are null are as if they had not been sent.
 pub fn read_entity(body: &[u8]) -> Result<Sent, Refusal> {
@@ -25,19 +27,22 @@ pub fn read_entity(body: &[u8]) -> Result<Sent, Refusal> {
     let kinds: Vec<(&str, &str)> = members
         .iter()
         .filter_map(|(name, value)| match value {
-            Plain::Text(kind) => Some((name.strip_suffix(TYPE)?, kind.as_str())),
+            Plain::Text(kind) => Some((name.strip_suffix(TYPE)?, kind.as_ref())),
             Plain::Number(_) | Plain::Flag(_) | Plain::Null => None,
         })
         .collect();
     let kind_of = |name: &str| kinds.iter().find(|(of, _)| *of == name).map(|(_, kind)| *kind);
+    // Annotations say something about the entity or about a property; what they say of the entity is ours to say.
+    let is_property = |name: &str| !name.contains('@') && !name.starts_with("odata.");
     let mut sent = Sent::default();
-    let mut seen = HashSet::new();
-    for (name, value) in &members {
-        // Annotations say something about the entity or about a property; what they say of the entity is ours to say.
-        if name.contains('@') || name.starts_with("odata.") {
-            continue;
-        }
-        if !seen.insert(name) {
+    // Of few, all that came before are quickly looked through.
+    let mut seen = (members.len() > FEW).then(HashSet::new);
+    for (at, (name, value)) in members.iter().enumerate().filter(|(_, (name, _))| is_property(name)) {
+        let again = match &mut seen {
+            Some(seen) => !seen.insert(name),
+            None => members[..at].iter().any(|(before, _)| before == name),
+        };
+        if again {
             return Err(Refused::DuplicatePropertiesSpecified.into());
         }
         sent.take(name, typed(value, kind_of(name))?)?;
@@ -49,7 +54,7 @@ pub fn read_entity(body: &[u8]) -> Result<Sent, Refusal> {
 pub fn read_table(body: &[u8]) -> Result<Option<String>, Refusal> {
     let name = object(body)?.into_iter().find(|(name, _)| name == "TableName");
     match name {
-        Some((_, Plain::Text(text))) => Ok(Some(text)),
+        Some((_, Plain::Text(text))) => Ok(Some(text.into_owned())),
         Some((_, Plain::Null)) | None => Ok(None),
         Some((_, Plain::Number(_) | Plain::Flag(_))) => Err(Refused::unreadable().into()),
     }
@@ -59,7 +64,9 @@ pub fn read_table(body: &[u8]) -> Result<Option<String>, Refusal> {
 fn typed(value: &Plain<'_>, kind: Option<&str>) -> Result<Option<Value>, Refusal> {
     let read = match (kind.map(|kind| kind.strip_prefix("Edm.").unwrap_or(kind)), value) {
         (_, Plain::Null) => return Ok(None),
-        (None, Plain::Text(text)) | (Some("String"), Plain::Text(text)) => Some(Value::String(text.clone())),
+        (None, Plain::Text(text)) | (Some("String"), Plain::Text(text)) => {
+            Some(Value::String(text.clone().into_owned()))
+        }
         (None | Some("Boolean"), Plain::Flag(flag)) => Some(Value::Boolean(*flag)),
         (None, Plain::Number(digits)) => number(digits),
         (Some("Double"), Plain::Number(digits)) => double(digits),
@@ -106,7 +113,7 @@ fn number(digits: &str) -> Option<Value> {
 }
 
 /// The members of the one object that the body is, in their order.
-fn object(body: &[u8]) -> Result<Vec<(String, Plain<'_>)>, Refusal> {
+fn object(body: &[u8]) -> Result<Vec<(Cow<'_, str>, Plain<'_>)>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| Refused::unreadable())?;
     let mut text = Text { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
     text.members().ok_or_else(|| Refused::unreadable().into())
@@ -117,8 +124,8 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn members(&mut self) -> Option<Vec<(String, Plain<'a>)>> {
-        let mut members = Vec::new();
+    fn members(&mut self) -> Option<Vec<(Cow<'a, str>, Plain<'a>)>> {
+        let mut members = Vec::with_capacity(FEW);
         self.expect('{')?;
         if self.take('}') {
             return self.at_end().then_some(members);
@@ -175,20 +182,24 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What follows an opening quote, up to the closing one.
-    fn string(&mut self) -> Option<String> {
+    /// What follows an opening quote, up to the closing one: as it stands there, unless something in it is escaped.
+    fn string(&mut self) -> Option<Cow<'a, str>> {
         let mut out = String::new();
         loop {
-            let end = self.rest.find(['"', '\\'])?;
+            let end = self.rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
             let (plain, rest) = self.rest.split_at(end);
-            if plain.contains(|c: char| c < ' ') {
+            if let Some(rest) = rest.strip_prefix('"') {
+                self.rest = rest;
+                if out.is_empty() {
+                    return Some(Cow::Borrowed(plain));
+                }
+                out.push_str(plain);
+                return Some(Cow::Owned(out));
+            }
+            if !rest.starts_with('\\') {
                 return None;
             }
             out.push_str(plain);
-            if let Some(rest) = rest.strip_prefix('"') {
-                self.rest = rest;
-                return Some(out);
-            }
             let escape = rest[1..].chars().next()?;
             self.rest = &rest[1 + escape.len_utf8()..];
             out.push(match escape {

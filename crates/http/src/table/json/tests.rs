@@ -1,7 +1,7 @@
 //! JSON as it was recorded, byte for byte where bytes were recorded; and what is refused.
 
 use lazuli_model::Timestamp;
-use lazuli_model::table::{Guid, Refused};
+use lazuli_model::table::{Entity, Guid, Key, Refused, Value};
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn written(level: Level, select: Option<&[String]>) -> String {
     let (key, entity) = entity();
     let writing = Writing { level, endpoint: "http://h/acc/", account: "acc", table: "tab", select };
     let mut out = String::new();
-    writing.entity(&mut out, Some("M"), &key, &entity);
+    writing.entity(&mut out, Some("M"), &entity.see(&key));
     out
 }
 

@@ -1,0 +1,160 @@
+//! An entity read where it is stored, with nothing copied. A scan looks at far more entities than it answers, and of each at one or two
+//! properties; so a property is found by passing over those before it.
+//!
+//! Held true: what is read is what [`crate::records::decode`] reads of the same bytes, or nothing (`tests`).
+//!
+//! ```text
+//! record   = 1, modified varint, count varint, property*
+//! property = length varint, name, type, value          postcard's encoding of model's Entity
+//! ```
+
+use lazuli_model::Timestamp;
+use lazuli_model::table::{Guid, Seen};
+
+const VERSION: u8 = 1;
+
+/// What follows in a record. Whoever reads it gets `None` when there is no such thing.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    pub modified: Timestamp,
+    count: u64,
+    properties: Rest<'a>,
+}
+
+impl<'a> Record<'a> {
+    pub fn open(record: &'a [u8]) -> Option<Self> {
+        let mut rest = Rest(record);
+        if rest.byte()? != VERSION {
+            return None;
+        }
+        let modified = Timestamp::from_ticks(rest.number()?);
+        Some(Self { modified, count: rest.number()?, properties: rest })
+    }
+
+    /// The value of a property, if the entity has it.
+    pub fn find(&self, name: &str) -> Option<Option<Seen<'a>>> {
+        let mut rest = self.properties;
+        for _ in 0..self.count {
+            if rest.bytes()? == name.as_bytes() {
+                return rest.value().map(Some);
+            }
+            rest.skip_value()?;
+        }
+        Some(None)
+    }
+
+    /// All of them, into `properties`, and nothing behind them.
+    pub fn read(&self, properties: &mut Vec<(&'a str, Seen<'a>)>) -> Option<()> {
+        let mut rest = self.properties;
+        properties.clear();
+        for _ in 0..self.count {
+            properties.push((rest.text()?, rest.value()?));
+        }
+        rest.0.is_empty().then_some(())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Some(first.into());
+        }
+        self.long(first, u64::BITS).map(|number| number as u64)
+    }
+
+    /// Seven bits to a byte, the least first, and the highest bit in all but the last.
+    fn long(&mut self, first: u8, bits: u32) -> Option<u128> {
+        let (mut number, mut byte, mut shift) = (u128::from(first & 0x7f), first, 0);
+        while byte >= 0x80 {
+            shift += 7;
+            byte = self.byte()?;
+            let part = u128::from(byte & 0x7f);
+            if shift >= bits || (shift + 7 > bits && u128::from(byte) >> (bits - shift) != 0) {
+                return None;
+            }
+            number |= part << shift;
+        }
+        Some(number)
+    }
+
+    fn narrow(&mut self) -> Option<u32> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Some(first.into());
+        }
+        self.long(first, u32::BITS).map(|number| number as u32)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()?;
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn value(&mut self) -> Option<Seen<'a>> {
+        // Zigzag: the sign is the lowest bit.
+        Some(match self.narrow()? {
+            0 => Seen::String(self.text()?),
+            1 => Seen::Binary(self.bytes()?),
+            2 => Seen::Boolean(self.flag()?),
+            3 => {
+                let number = self.narrow()?;
+                Seen::Int32((number >> 1) as i32 ^ -((number & 1) as i32))
+            }
+            4 => {
+                let number = self.number()?;
+                Seen::Int64((number >> 1) as i64 ^ -((number & 1) as i64))
+            }
+            5 => Seen::Double(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
+            6 => Seen::DateTime(Timestamp::from_ticks(self.number()?)),
+            7 => {
+                let first = self.byte()?;
+                Seen::Guid(Guid(self.long(first, u128::BITS)?))
+            }
+            _ => return None,
+        })
+    }
+
+    fn skip_value(&mut self) -> Option<()> {
+        match self.narrow()? {
+            0 | 1 => self.bytes().map(drop),
+            2 => self.byte().map(drop),
+            5 => self.take(8).map(drop),
+            3 | 4 | 6 | 7 => {
+                while self.byte()? >= 0x80 {}
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
