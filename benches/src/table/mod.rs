@@ -142,10 +142,8 @@ pub fn run(options: &Options) -> io::Result<()> {
     let start = |launch: Launch| launch.start(&crate::request::list_tables());
     let side = |peer: Box<dyn Peer>, entities| Side { peer, entities, numbers: AtomicU64::new(0) };
     if let Some(port) = options.port {
-        return drive(
-            &side(Box::new(azure::Azure::new("Lazuli", (Ipv4Addr::LOCALHOST, port).into())?), options.entities),
-            options,
-        );
+        let peer = azure::Azure::new("Lazuli", (Ipv4Addr::LOCALHOST, port).into())?;
+        return drive(&side(Box::new(peer), options.entities), options);
     }
     let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
     let mut sides = vec![side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities)];
@@ -180,6 +178,8 @@ fn wanted(work: Work, options: &Options) -> bool {
 
 /// One server that somebody else watches.
 fn drive(side: &Side, options: &Options) -> io::Result<()> {
+    // It may have what an earlier run wrote.
+    side.numbers.store(u64::from(std::process::id()) * 1_000_000, Ordering::Relaxed);
     side.peer.fill(side.entities)?;
     for (work, clients) in Work::ALL.into_iter().filter(|(work, _)| wanted(*work, options)) {
         for &clients in clients {

@@ -4,6 +4,7 @@
 //! thing that is not as promised. All of them run on any tokio runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -106,6 +107,14 @@ pub async fn ranges(engine: &Shared) {
         assert!(found.iter().all(|(key, value)| key.row() == *value && key.space() == space));
     }
     assert_eq!(all_of(engine, space).await.len(), 5);
+    let long = Space(120);
+    commit(engine, at(long, b"p"), move |txn| {
+        (0..2500_u16).for_each(|n| txn.put(row(long, &n.to_be_bytes()), n.to_be_bytes().to_vec()));
+        Ok(())
+    })
+    .await;
+    let all = all_of(engine, long).await;
+    assert!(all.len() == 2500 && all.iter().all(|(key, value)| key.row() == *value));
 }
 
 /// A transaction sees its own writes, in gets and in scans, over those of the one before it.
@@ -122,10 +131,12 @@ pub async fn own_writes(engine: &Shared) {
         let all = txn.scan(&row(space, b"a"), &row(space, b"z"), 9)?;
         let three = txn.scan(&row(space, b"a"), &row(space, b"z"), 3)?;
         assert_eq!(three, all[..3]);
+        let walked = walk(txn, &row(space, b"a"), &row(space, b"z"), 9)?;
         let one_by_one = [b"a", b"b", b"c", b"e", b"f", b"g"].map(|n| txn.get(&row(space, n)).map(|got| got.is_some()));
-        Ok((all, one_by_one))
+        Ok((all, walked, one_by_one))
     });
-    let (all, one_by_one) = seen.await;
+    let (all, walked, one_by_one) = seen.await;
+    assert_eq!(walked, all);
     let text: Vec<_> = all.iter().map(|(key, value)| (key.row(), value.clone())).collect();
     let expected = [("a", "old"), ("b", "new"), ("c", "new"), ("g", "old")];
     assert_eq!(text, expected.map(|(key, value)| (Bytes::from(key), Bytes::from(value))));
@@ -428,8 +439,25 @@ async fn get(engine: &Shared, key: &Key) -> Option<Bytes> {
     engine.read(|txn| Ok::<_, Stop<()>>(txn.get(key)?)).await.expect("no fault").expect("no refusal")
 }
 
+/// What a scan finds, which is what a walk is shown.
 async fn scan(engine: &Shared, from: &Key, to: &Key, limit: usize) -> Entries {
-    engine.read(|txn| Ok::<_, Stop<()>>(txn.scan(from, to, limit)?)).await.expect("no fault").expect("no refusal")
+    let both = engine.read(|txn| Ok::<_, Stop<()>>((txn.scan(from, to, limit)?, walk(txn, from, to, limit)?))).await;
+    let (scanned, walked) = both.expect("no fault").expect("no refusal");
+    assert_eq!(scanned, walked);
+    scanned
+}
+
+/// What a walk is shown that ends after `limit` entries.
+fn walk(txn: &mut Txn<'_>, from: &Key, to: &Key, limit: usize) -> Result<Entries, Halt> {
+    let mut entries = Entries::new();
+    txn.walk(from, to, &mut |key, value| {
+        if entries.len() == limit {
+            return ControlFlow::Break(());
+        }
+        entries.push((key.clone(), value.clone()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(entries)
 }
 
 async fn all_of(engine: &Shared, space: Space) -> Entries {

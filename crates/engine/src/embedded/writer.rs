@@ -135,11 +135,18 @@ impl<'a> Writer<'a> {
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
         let hot = &self.shared.hot;
-        let writes = match attempt(job, &mut Pending { base, hot, over: &batch.writes }, stamp)? {
+        let mut pending = Pending { base, hot, over: &batch.writes, absent: Vec::new() };
+        let ran = attempt(job, &mut pending, stamp)?;
+        let absent = pending.absent;
+        let writes = match ran {
             Ran::Committed(writes) => writes,
             Ran::Refused => return Ok(()),
             Ran::Missed => unreachable!("a whole view misses nothing"),
         };
+        // What is put where nothing was is seldom asked for; what stays absent is asked for each time.
+        for key in absent.iter().filter(|key| !writes.contains_key(key)) {
+            hot.learn(key, &None, hot.sequence());
+        }
         let bytes = size(&writes)?;
         if bytes > 0 && !allowance.take(bytes, writes.values().any(Option::is_none)) {
             add(&self.shared.metrics.turned_away, 1);
@@ -309,6 +316,8 @@ struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
     hot: &'a Hot,
     over: &'a Writes,
+    /// What was looked for in vain.
+    absent: Vec<Key>,
 }
 
 impl View for Pending<'_, '_> {
@@ -321,9 +330,9 @@ impl View for Pending<'_, '_> {
             return Ok(known);
         }
         let value = self.base.get(key)?;
-        // That something new was not there before is nothing that anybody will ask.
-        if value.is_some() {
-            self.hot.learn(key, &value, self.hot.sequence());
+        match &value {
+            Some(_) => self.hot.learn(key, &value, self.hot.sequence()),
+            None => self.absent.push(key.clone()),
         }
         Ok(value)
     }
