@@ -39,6 +39,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Of those who keep their times themselves.
+    pub fn of(times: &[Duration], elapsed: Duration, bytes: u64) -> Tally {
+        let mut latencies: Vec<u32> = times.iter().map(|time| micros(*time)).collect();
+        latencies.sort_unstable();
+        Tally { seconds: elapsed.as_secs_f64(), bytes, latencies }
+    }
+
     pub fn requests(&self) -> u64 {
         self.latencies.len() as u64
     }
@@ -57,6 +64,10 @@ impl Tally {
         let at = (self.latencies.len() as f64 * share) as usize;
         self.latencies.get(at.min(last)).map_or(f64::NAN, |&micros| f64::from(micros) / 1e3)
     }
+}
+
+fn micros(time: Duration) -> u32 {
+    time.as_micros().try_into().unwrap_or(u32::MAX)
 }
 
 impl Load<'_> {
@@ -176,7 +187,7 @@ impl Connection {
                 let end = now();
                 part.ended = end;
                 part.bytes += load.request.body.len() as u64;
-                part.latencies.push((end - self.began).as_micros().try_into().unwrap_or(u32::MAX));
+                part.latencies.push(micros(end - self.began));
                 return Ok(Some(end));
             }
             if length < part.buffer.len() {
