@@ -88,10 +88,12 @@ fn receive(at: SocketAddr, request: &Request) -> io::Result<Vec<u8>> {
     stream.write_all(&request.body)?;
     let (mut reply, mut buffer, mut received) = (Reply::new(), vec![0; 64 << 10], Vec::new());
     loop {
-        let length = stream.read(&mut buffer)?;
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let length = match stream.read(&mut buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
         received.extend_from_slice(&buffer[..length]);
         if reply.take(&buffer[..length], request.status, request.headless_reply)? {
             return Ok(received);
