@@ -321,7 +321,10 @@ impl View for Pending<'_, '_> {
             return Ok(known);
         }
         let value = self.base.get(key)?;
-        self.hot.learn(key, &value, self.hot.sequence());
+        // What is not there is mostly about to be written, and may never be asked for again.
+        if value.is_some() {
+            self.hot.learn(key, &value, self.hot.sequence());
+        }
         Ok(value)
     }
 
