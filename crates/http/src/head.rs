@@ -105,7 +105,7 @@ impl Query {
 
     fn add(&mut self, text: &str) -> Result<Range<usize>, Refusal> {
         let from = self.text.len();
-        if text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        if memchr::memchr2(b'%', b'+', text.as_bytes()).is_some() {
             self.text += &decode(&text.replace('+', " "))?;
         } else {
             self.text += text;
@@ -120,7 +120,8 @@ impl Query {
 
     /// As [`Query::get`], but an empty value counts.
     pub fn raw(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        let named = |key: &Range<usize>| key.len() == name.len() && self.text[key.clone()].eq_ignore_ascii_case(name);
+        self.pairs.iter().find(|(key, _)| named(key)).map(|(_, value)| &self.text[value.clone()])
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
