@@ -141,7 +141,8 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         head::Target::Table(Target::Entities(_) | Target::Entity { .. }) => {}
         _ => return Err(invalid().into()),
     }
-    let head = Head { method: inner.method, query: Query::parse(query)?, headers, target, ..outer.clone() };
+    let head =
+        Head { method: inner.method, query: Query::parse(query)?, headers: headers.into(), target, ..outer.clone() };
     Ok(Operation { head, body: inner.body })
 }
 
