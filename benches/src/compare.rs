@@ -3,6 +3,7 @@
 use crate::clock::pause;
 use crate::contest::{Contest, Measure, Pace, Side};
 use crate::peers::{self, Scratch};
+use crate::process::Process;
 use crate::report::{self, Findings};
 use crate::request::Site;
 use crate::restart::{self, End};
@@ -85,7 +86,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         }
     }
     for party in &parties {
-        let megabytes = party.server.resident_megabytes()?;
+        let megabytes = party.server.process.resident_megabytes()?;
         findings.memory.push((party.launch.name, "after the runs", megabytes));
     }
     if let Some(index) = parties.iter().position(|party| party.who == Who::Lazuli) {
@@ -108,7 +109,7 @@ fn start(options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::R
         let server = launch.start(&peers::probe(&launch))?;
         findings.first_starts.push((launch.name, server.first_answer));
         pause(Duration::from_secs(1));
-        findings.memory.push((launch.name, "idle, empty", server.resident_megabytes()?));
+        findings.memory.push((launch.name, "idle, empty", server.process.resident_megabytes()?));
         parties.push(Party { who, launch, server, numbers: AtomicU64::new(0) });
     }
     Ok(parties)
@@ -122,7 +123,7 @@ fn line(
     options: &Options,
     scratch: &Scratch,
 ) -> io::Result<Vec<Measure>> {
-    let mut contest = Contest { title: work.title(), clients, sides: Vec::new() };
+    let mut contest = Contest { title: work.title().into(), clients, sides: Vec::new() };
     for party in parties.iter().filter(|party| sides.contains(&party.who)) {
         let site = if party.who == Who::Nginx { Site::Files } else { Site::Azure };
         let (request, numbers) = (Box::new(work.request(&site)), &party.numbers);
@@ -131,17 +132,18 @@ fn line(
     if sides.contains(&Who::Fio) && options.sides.contains(&Who::Fio) {
         contest.sides.push(Side::Fio);
     }
-    let servers: Vec<&Server> = parties.iter().map(|party| &party.server).collect();
-    contest.run(&servers, &scratch.0, options.pace)
+    let everyone: Vec<Process> = parties.iter().map(|party| party.server.process).collect();
+    contest.run(&everyone, &scratch.0, options.pace)
 }
 
 /// Restarts, and what many blobs change: nothing, if the design holds.
 fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::Result<()> {
     let Party { launch, mut server, numbers, .. } = lazuli;
+    let probe = Site::Azure.get("small", SMALL_COUNT, SMALL);
     let mut restarts = |mut server: Server, with: &str| {
         for end in [End::Stopped, End::Killed] {
-            let (next, measured) = restart::measure(&launch, server, end, with, &numbers, options.restarts)?;
-            findings.restarts.push(measured);
+            let (next, measured) = restart::measure(&launch, server, end, &probe, &numbers, options.restarts)?;
+            findings.restarts.push((with.to_owned(), measured));
             server = next;
         }
         io::Result::Ok(server)
@@ -154,7 +156,7 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
         server = restarts(server, &with)?;
         findings.filled = Some((options.fill, rate));
         pause(Duration::from_secs(1));
-        findings.memory.push((launch.name, "restarted, filled", server.resident_megabytes()?));
+        findings.memory.push((launch.name, "restarted, filled", server.process.resident_megabytes()?));
         for (title, page) in [("first page of 100", 100), ("first page of 1000", 1000), ("first page of 5000", 5000)] {
             let side = |who, container, count| {
                 let request = Box::new(Site::Azure.list(container, page, count));
@@ -164,8 +166,8 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
             if page <= SMALL_COUNT {
                 sides.push(side("of 1 k blobs", "small", SMALL_COUNT));
             }
-            let contest = Contest { title, clients: 1, sides };
-            findings.measures.extend(contest.run(&[&server], &scratch.0, options.pace)?);
+            let contest = Contest { title: title.into(), clients: 1, sides };
+            findings.measures.extend(contest.run(&[server.process], &scratch.0, options.pace)?);
         }
     }
     server.stop()

@@ -2,8 +2,10 @@
 //! minute of the machine hits all of them. While one is measured the others are stopped and the disk is quiet.
 
 use crate::load::{Load, Tally};
+use crate::process::Process;
 use crate::request::{Request, Right};
 use crate::server::{Server, ask};
+use crate::turns::Turns;
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -22,10 +24,20 @@ pub struct Pace {
     /// Threads of the load generator
     #[arg(long, default_value_t = 2)]
     pub threads: usize,
+    /// Without it the first window counts: for requests that take as long as a window does.
+    #[arg(skip = true)]
+    pub warms: bool,
+}
+
+impl Pace {
+    /// Of a race with defaults of its own.
+    pub fn new(seconds: f64, rounds: usize) -> Pace {
+        Pace { seconds, rounds, threads: 2, warms: true }
+    }
 }
 
 pub struct Contest<'a> {
-    pub title: &'static str,
+    pub title: String,
     pub clients: usize,
     pub sides: Vec<Side<'a>>,
 }
@@ -37,6 +49,8 @@ pub enum Side<'a> {
         request: Box<Request>,
         numbers: &'a AtomicU64,
     },
+    /// By threads, at a server or without one.
+    Turns(Turns<'a>),
     /// 4 MiB buffered writes, each followed by fdatasync, one file per job: what the disk gives without a server.
     Fio,
 }
@@ -44,7 +58,9 @@ pub enum Side<'a> {
 /// The median window of one side.
 #[derive(Clone)]
 pub struct Measure {
-    pub title: &'static str,
+    pub title: String,
+    /// How much of its kind was there, where that is told apart.
+    pub beside: Option<u64>,
     pub clients: usize,
     pub who: &'static str,
     pub rate: f64,
@@ -53,25 +69,29 @@ pub struct Measure {
     pub latency: Option<[f64; 4]>,
     /// Of the server, in microseconds for one request.
     pub cpu: Option<f64>,
+    /// Of the server after the window, resident megabytes.
+    pub memory: Option<f64>,
 }
 
 impl Contest<'_> {
-    pub fn run(&self, servers: &[&Server], scratch: &Path, pace: Pace) -> io::Result<Vec<Measure>> {
+    /// `everyone` is stopped while another's window lasts.
+    pub fn run(&self, everyone: &[Process], scratch: &Path, pace: Pace) -> io::Result<Vec<Measure>> {
         let mut windows: Vec<Vec<Measure>> = self.sides.iter().map(|_| Vec::new()).collect();
         self.sides.iter().try_for_each(|side| self.look(side))?;
         // The first round only warms: just-in-time compilers, caches, connections.
-        for round in 0..=pace.rounds {
+        let warming = usize::from(pace.warms);
+        for round in 0..pace.rounds + warming {
             for (side, windows) in self.sides.iter().zip(&mut windows) {
-                let seconds = if round == 0 { pace.seconds.min(1.0) } else { pace.seconds };
-                servers.iter().try_for_each(|server| server.hold())?;
+                let seconds = if round < warming { pace.seconds.min(1.0) } else { pace.seconds };
+                everyone.iter().try_for_each(|process| process.hold())?;
                 rustix::fs::syncfs(std::fs::File::open(scratch)?)?;
                 let measure = self.window(side, scratch, seconds, pace.threads)?;
-                if round > 0 {
+                if round >= warming {
                     windows.push(measure);
                 }
             }
         }
-        servers.iter().try_for_each(|server| server.release())?;
+        everyone.iter().try_for_each(|process| process.release())?;
         Ok(windows.into_iter().map(median).inspect(print).collect())
     }
 
@@ -79,39 +99,83 @@ impl Contest<'_> {
     fn look(&self, side: &Side) -> io::Result<()> {
         match side {
             Side::Served { who, by, request, .. } if request.right != Right::Anything => {
-                by.release()?;
-                ask(by.at, request).map_err(|error| io::Error::other(format!("{who}, {}: {error}", self.title)))
+                by.process.release()?;
+                ask(by.at, request).map_err(|error| self.failed(who, &error))
             }
-            Side::Served { .. } | Side::Fio => Ok(()),
+            Side::Served { .. } | Side::Turns(_) | Side::Fio => Ok(()),
         }
     }
 
     fn window(&self, side: &Side, scratch: &Path, seconds: f64, threads: usize) -> io::Result<Measure> {
-        let (title, clients) = (self.title, self.clients);
+        let (clients, period) = (self.clients, Duration::from_secs_f64(seconds));
         match side {
             Side::Fio => {
                 let megabytes = fio(scratch, clients, seconds)?;
                 let rate = megabytes * 1e6 / f64::from(4 << 20);
-                Ok(Measure { title, clients, who: "fio", rate, megabytes, latency: None, cpu: None })
+                let title = self.title.clone();
+                let (beside, latency, cpu, memory) = (None, None, None, None);
+                Ok(Measure { title, beside, clients, who: "fio", rate, megabytes, latency, cpu, memory })
             }
             Side::Served { who, by, request, numbers } => {
-                by.release()?;
-                let period = Duration::from_secs_f64(seconds);
+                by.process.release()?;
                 let load = Load { at: by.at, request, numbers, clients, threads, period, limit: u64::MAX };
-                let before = by.cpu_seconds()?;
-                let tally = load.run().map_err(|error| io::Error::other(format!("{who}, {title}: {error}")))?;
-                let cpu = (by.cpu_seconds()? - before) * 1e6 / tally.requests() as f64;
-                Ok(Measure { cpu: Some(cpu), ..Measure::of(title, clients, who, &tally) })
+                self.costed(who, by.process, 1.0, || load.run())
+            }
+            Side::Turns(turns) => {
+                turns.process.release()?;
+                let mut connected = turns.clients(clients).map_err(|error| self.failed(turns.who, &error))?;
+                self.costed(turns.who, turns.process, turns.counts, || turns.run(&mut connected, period, u64::MAX))
             }
         }
+    }
+
+    fn costed(
+        &self,
+        who: &'static str,
+        process: Process,
+        counts: f64,
+        work: impl FnOnce() -> io::Result<Tally>,
+    ) -> io::Result<Measure> {
+        let measure = Measure::costed(&self.title, self.clients, who, process, work);
+        let Measure { rate, cpu, .. } = measure.as_ref().map_err(|error| self.failed(who, error))?;
+        let (rate, cpu) = (rate * counts, cpu.map(|cpu| cpu / counts));
+        Ok(Measure { rate, cpu, ..measure? })
+    }
+
+    fn failed(&self, who: &str, error: &io::Error) -> io::Error {
+        io::Error::other(format!("{who}, {}: {error}", self.title))
     }
 }
 
 impl Measure {
-    pub fn of(title: &'static str, clients: usize, who: &'static str, tally: &Tally) -> Measure {
-        let latency = [0.5, 0.99, 0.999, 1.0].map(|share| tally.percentile(share));
-        let (rate, megabytes) = (tally.rate(), tally.megabytes());
-        Measure { title, clients, who, rate, megabytes, latency: Some(latency), cpu: None }
+    pub fn of(title: &str, clients: usize, who: &'static str, tally: &Tally) -> Measure {
+        let latency = Some([0.5, 0.99, 0.999, 1.0].map(|share| tally.percentile(share)));
+        let (title, rate, megabytes) = (title.to_owned(), tally.rate(), tally.megabytes());
+        Measure { title, beside: None, clients, who, rate, megabytes, latency, cpu: None, memory: None }
+    }
+
+    /// What some work gave, and what it cost `process`.
+    pub fn costed(
+        title: &str,
+        clients: usize,
+        who: &'static str,
+        process: Process,
+        work: impl FnOnce() -> io::Result<Tally>,
+    ) -> io::Result<Measure> {
+        let before = process.cpu_seconds()?;
+        let tally = work()?;
+        let cpu = Some((process.cpu_seconds()? - before) * 1e6 / tally.requests() as f64);
+        let memory = if process == Process::own() { None } else { Some(process.resident_megabytes()?) };
+        Ok(Measure { cpu, memory, ..Measure::of(title, clients, who, &tally) })
+    }
+
+    pub fn beside(self, count: u64) -> Measure {
+        Measure { beside: Some(count), ..self }
+    }
+
+    /// Is it of another side of the same line?
+    pub fn rivals(&self, other: &Measure) -> bool {
+        (&self.title, self.clients) == (&other.title, other.clients)
     }
 }
 
@@ -121,12 +185,12 @@ fn median(mut windows: Vec<Measure>) -> Measure {
 }
 
 pub fn print(measure: &Measure) {
-    let Measure { title, clients, who, rate, megabytes, latency, cpu } = measure;
+    let Measure { title, beside: _, clients, who, rate, megabytes, latency, cpu, memory } = measure;
     let [p50, p99, p999, max] = latency.unwrap_or([f64::NAN; 4]);
-    let cpu = cpu.unwrap_or(f64::NAN);
+    let (cpu, memory) = (cpu.unwrap_or(f64::NAN), memory.unwrap_or(f64::NAN));
     println!(
-        "{title:24} {clients:3} {who:14} {rate:9.0}/s {megabytes:7.0} MB/s  \
-         ms {p50:.2} {p99:.2} {p999:.2} {max:.2}  cpu {cpu:.1} us"
+        "{title:24} {clients:3} {who:14} {rate:9.1}/s {megabytes:7.0} MB/s  \
+         ms {p50:.2} {p99:.2} {p999:.2} {max:.2}  cpu {cpu:.1} us  {memory:.0} MB"
     );
 }
 

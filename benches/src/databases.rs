@@ -2,7 +2,9 @@
 //! commit on disk before it is answered, as Lazuli's are.
 
 use crate::clock::{now, pause};
+use crate::process::Process;
 use crate::server::free_port;
+use rustix::process::Signal;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A process that ends with this value.
 pub struct Database {
     pub port: u16,
+    pub process: Process,
     child: Child,
 }
 
@@ -26,7 +29,8 @@ impl Database {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut database = Self { port, child };
+        let process = Process::of(&child);
+        let mut database = Self { port, process, child };
         let began = now();
         while !answers() {
             if let Some(status) = database.child.try_wait()? {
@@ -44,8 +48,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // SIGINT ends both at once and in order; what they stored goes with the scratch directory.
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-INT", &pid]).status();
+        let _ = self.process.release().and_then(|()| self.process.signal(Signal::INT));
         let _ = self.child.wait();
     }
 }

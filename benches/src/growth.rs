@@ -76,9 +76,12 @@ pub fn run(options: &Options) -> io::Result<()> {
             request: Box::new(request.clone()),
             numbers: &numbers,
         };
-        let contest =
-            Contest { title: pair.title, clients: pair.clients, sides: vec![side(&pair.little), side(&pair.much)] };
-        rows.push(contest.run(&[&server], &scratch.0, options.pace)?);
+        let contest = Contest {
+            title: pair.title.into(),
+            clients: pair.clients,
+            sides: vec![side(&pair.little), side(&pair.much)],
+        };
+        rows.push(contest.run(&[server.process], &scratch.0, options.pace)?);
     }
     server.stop()?;
     write(&rows, &load_before, &scratch, options)
@@ -157,20 +160,20 @@ fn versions(server: &Server, many: u64) -> io::Result<Vec<Pair>> {
 fn write(rows: &[Vec<Measure>], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let mut text = format!(
         "{} Load average before the run: {load_before}. Many: {}.\n\n\
-         | operation | clients | beside | per second | p50 ms | p99 ms | server CPU µs each | rate beside much |\n\
-         |---|--:|---|--:|--:|--:|--:|--:|\n",
+         | operation | clients | beside | per second | p50 ms | p99 | p99.9 | server CPU µs each | rate beside much |\n\
+         |---|--:|---|--:|--:|--:|--:|--:|--:|\n",
         report::machine(&scratch.0),
         options.many
     );
     for pair in rows {
         let share = pair[1].rate / pair[0].rate * 100.0;
         for (at, Measure { title, clients, who, rate, latency, cpu, .. }) in pair.iter().enumerate() {
-            let [p50, p99, ..] = latency.unwrap_or([f64::NAN; 4]);
+            let [p50, p99, p999, _] = latency.unwrap_or([f64::NAN; 4]);
             let cpu = cpu.unwrap_or(f64::NAN);
             let share = if at == 1 { format!("{share:.0} %") } else { String::new() };
             let _ = writeln!(
                 text,
-                "| {title} | {clients} | {who} | {rate:.0} | {p50:.2} | {p99:.2} | {cpu:.0} | {share} |"
+                "| {title} | {clients} | {who} | {rate:.0} | {p50:.2} | {p99:.2} | {p999:.2} | {cpu:.0} | {share} |"
             );
         }
     }

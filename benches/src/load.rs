@@ -39,6 +39,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Of those who keep their times themselves.
+    pub fn of(times: &[Duration], elapsed: Duration, bytes: u64) -> Tally {
+        let mut latencies: Vec<u32> = times.iter().map(|time| micros(*time)).collect();
+        latencies.sort_unstable();
+        Tally { seconds: elapsed.as_secs_f64(), bytes, latencies }
+    }
+
     pub fn requests(&self) -> u64 {
         self.latencies.len() as u64
     }
@@ -59,14 +66,20 @@ impl Tally {
     }
 }
 
+fn micros(time: Duration) -> u32 {
+    time.as_micros().try_into().unwrap_or(u32::MAX)
+}
+
 impl Load<'_> {
     pub fn run(&self) -> io::Result<Tally> {
-        let began = now();
         let threads = self.threads.clamp(1, self.clients);
+        let clients = |index| self.clients / threads + usize::from(index < self.clients % threads);
+        let open = |index| (0..clients(index)).map(|_| Connection::open(self)).collect();
+        let connected: Vec<Vec<Connection>> = (0..threads).map(open).collect::<io::Result<_>>()?;
+        let began = now();
         let parts: Vec<io::Result<Part>> = std::thread::scope(|scope| {
-            let clients = |index| self.clients / threads + usize::from(index < self.clients % threads);
             let running: Vec<_> =
-                (0..threads).map(|index| scope.spawn(move || self.drive(clients(index), began))).collect();
+                connected.into_iter().map(|clients| scope.spawn(move || self.drive(clients, began))).collect();
             running.into_iter().map(|thread| thread.join().expect("a load thread panicked")).collect()
         });
         let mut tally = Tally { seconds: 0.0, bytes: 0, latencies: Vec::new() };
@@ -80,21 +93,18 @@ impl Load<'_> {
         Ok(tally)
     }
 
-    /// One thread's clients, from connecting to their last reply.
-    fn drive(&self, clients: usize, began: Instant) -> io::Result<Part> {
+    /// One thread's clients, to their last reply. Each sends at least one request, however long the others keep the thread.
+    fn drive(&self, mut connections: Vec<Connection>, began: Instant) -> io::Result<Part> {
         let deadline = began + self.period;
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut part = Part { ended: began, bytes: 0, latencies: Vec::new(), buffer: vec![0; BUFFER] };
-        let mut connections = Vec::with_capacity(clients);
-        for index in 0..clients {
-            let connection = Connection::open(self)?;
+        for (index, connection) in connections.iter().enumerate() {
             // Edge triggered: registered once, both ways, and never touched again.
             let interest = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
             epoll::add(&queue, &connection.stream, epoll::EventData::new_u64(index as u64), interest)?;
-            connections.push(connection);
         }
-        let mut busy = connections.iter_mut().map(|each| usize::from(each.begin(self, now(), deadline))).sum::<usize>();
-        let mut events = Vec::with_capacity(clients);
+        let mut busy = connections.iter_mut().map(|each| usize::from(each.begin(self, began, deadline))).sum::<usize>();
+        let mut events = Vec::with_capacity(connections.len());
         while busy > 0 {
             match epoll::wait(&queue, spare_capacity(&mut events), Some(&SILENCE)) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::TimedOut, "the server has stopped answering")),
@@ -176,7 +186,7 @@ impl Connection {
                 let end = now();
                 part.ended = end;
                 part.bytes += load.request.body.len() as u64;
-                part.latencies.push((end - self.began).as_micros().try_into().unwrap_or(u32::MAX));
+                part.latencies.push(micros(end - self.began));
                 return Ok(Some(end));
             }
             if length < part.buffer.len() {

@@ -2,17 +2,21 @@
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
 //! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL; `lazuli-benches table` tables against Azurite and PostgreSQL.
 //! `lazuli-benches file` races files against the file system itself.
+//! `lazuli-benches sweep`, `growth` and `fill` go over sizes and clients, and over how much is stored.
 //! `benches/run` builds both binaries and starts the comparison.
 
+mod azure;
 mod clock;
 mod compare;
 mod contest;
 mod databases;
 mod file;
+mod fill;
 mod growth;
 mod load;
 mod peers;
 mod plot;
+mod process;
 mod queue;
 mod reply;
 mod report;
@@ -21,6 +25,7 @@ mod restart;
 mod server;
 mod sweep;
 mod table;
+mod turns;
 mod work;
 
 use clap::Parser;
@@ -31,6 +36,8 @@ enum Arguments {
     Compare(compare::Options),
     /// Sizes from 1 KiB to 1 GiB and 1 to 256 clients, against Azurite and nginx, with plots
     Sweep(sweep::Options),
+    /// The same requests beside few and beside millions of blobs and entities, with a plot
+    Fill(fill::Options),
     /// The same operation beside little and beside much
     Growth(growth::Options),
     /// Queues at every depth, against Azurite, Redis and PostgreSQL
@@ -47,6 +54,7 @@ fn main() -> std::io::Result<()> {
     match Arguments::parse() {
         Arguments::Compare(options) => compare::run(&options),
         Arguments::Sweep(options) => sweep::run(&options),
+        Arguments::Fill(options) => fill::run(&options),
         Arguments::Growth(options) => growth::run(&options),
         Arguments::Queue(options) => queue::run(&options),
         Arguments::File(options) => file::run(&options),

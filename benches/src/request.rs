@@ -20,6 +20,8 @@ pub struct Request {
     page: Option<Page>,
     /// Names are taken round robin from this many; without it every request has a new name.
     population: Option<u64>,
+    /// In an order in which neighbours are far apart, instead of one after the other.
+    scattered: bool,
     /// Which range of a file is meant, instead of which name.
     range: Option<Range>,
     pub body: Vec<u8>,
@@ -65,6 +67,10 @@ impl Right {
 }
 
 impl Request {
+    pub fn scattered(self) -> Request {
+        Request { scattered: true, ..self }
+    }
+
     /// Puts the name's number into `head`, which is this request's head or a copy of it.
     pub fn set_number(&self, head: &mut [u8], number: u64) {
         if let Some(range) = &self.range {
@@ -77,6 +83,7 @@ impl Request {
             write_digits(&mut head[page.range_at + DIGITS + 1..], from + page.bytes - 1);
         }
         let Some(at) = self.number_at else { return };
+        let number = if self.scattered { number.wrapping_mul(0x9E37_79B9_7F4A_7C15) } else { number };
         write_digits(&mut head[at..], self.population.map_or(number, |population| number % population));
     }
 }
@@ -185,6 +192,10 @@ impl Site {
         request("PUT", &format!("/{ACCOUNT}/{container}?restype=container&{}", sas()), "Content-Length: 0\r\n", 201)
     }
 
+    pub fn delete_container(&self, container: &str) -> Request {
+        request("DELETE", &format!("/{ACCOUNT}/{container}?restype=container&{}", sas()), "", 202)
+    }
+
     pub fn list_containers(&self) -> Request {
         request("GET", &format!("/{ACCOUNT}/?comp=list&{}", sas()), "", 200)
     }
@@ -255,6 +266,7 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
         number_at: None,
         page: None,
         population: None,
+        scattered: false,
         range: None,
         body: Vec::new(),
         status,
@@ -388,6 +400,11 @@ mod tests {
         request.set_number(&mut head, 41_234);
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with("GET /devstoreaccount1/small/n0000000234?sv="), "{head}");
+        let request = request.scattered();
+        let mut head = request.head.clone();
+        request.set_number(&mut head, 2);
+        let far = 2_u64.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1000;
+        assert!(head.starts_with(format!("GET /devstoreaccount1/small/n{far:010}?sv=").as_bytes()));
         let request = Site::Azure.put_page("pages", 8, 1 << 20, vec![0; 4096]);
         let mut head = request.head.clone();
         request.set_number(&mut head, 3);

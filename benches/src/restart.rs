@@ -3,9 +3,9 @@
 
 use crate::clock::pause;
 use crate::load::Load;
-use crate::request::Site;
+use crate::request::{Request, Site};
 use crate::server::{Launch, Server};
-use crate::work::{SMALL, SMALL_COUNT, Work};
+use crate::work::Work;
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -18,33 +18,37 @@ pub enum End {
 
 pub struct Restarts {
     pub after: End,
-    /// As the reader should know it, for example "with 1000000 blobs".
-    pub with: String,
     /// Sorted.
     pub first_answers: Vec<Duration>,
 }
 
-/// Ends and starts `server` a few times. The first answer is a blob's content.
+impl Restarts {
+    /// The slowest, in milliseconds.
+    pub fn worst(&self) -> Option<f64> {
+        self.first_answers.last().map(|worst| worst.as_secs_f64() * 1e3)
+    }
+}
+
+/// Ends and starts `server` a few times. The first answer is that to `probe`.
 pub fn measure(
     launch: &Launch,
     mut server: Server,
     after: End,
-    with: &str,
+    probe: &Request,
     numbers: &AtomicU64,
     times: usize,
 ) -> io::Result<(Server, Restarts)> {
-    let probe = Site::Azure.get("small", SMALL_COUNT, SMALL);
     let mut first_answers = Vec::with_capacity(times);
     for _ in 0..times {
         match after {
             End::Stopped => server.stop()?,
             End::Killed => kill_under_load(server, numbers)?,
         }
-        server = launch.start(&probe)?;
+        server = launch.start(probe)?;
         first_answers.push(server.first_answer);
     }
     first_answers.sort_unstable();
-    Ok((server, Restarts { after, with: with.to_owned(), first_answers }))
+    Ok((server, Restarts { after, first_answers }))
 }
 
 fn kill_under_load(server: Server, numbers: &AtomicU64) -> io::Result<()> {

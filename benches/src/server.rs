@@ -3,12 +3,12 @@
 //! Each is started with a parent-death signal, so that nothing outlives the benchmark, however it ends.
 
 use crate::clock::{now, pause};
+use crate::process::Process;
 use crate::reply::Reply;
 use crate::request::Request;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ pub struct Server {
     pub at: SocketAddr,
     /// From starting the process to the end of its first good answer.
     pub first_answer: Duration,
+    pub process: Process,
     child: Child,
 }
 
@@ -47,7 +48,8 @@ impl Launch {
         command.args(["--pdeathsig", "TERM", "--"]).args(&self.command).stdin(Stdio::null()).stdout(Stdio::null());
         let began = now();
         let child = command.spawn()?;
-        let mut server = Server { name: self.name, at: self.at, first_answer: Duration::ZERO, child };
+        let process = Process::of(&child);
+        let mut server = Server { name: self.name, at: self.at, first_answer: Duration::ZERO, process, child };
         loop {
             let answer = ask(self.at, probe);
             server.first_answer = now() - began;
@@ -86,10 +88,12 @@ fn receive(at: SocketAddr, request: &Request) -> io::Result<Vec<u8>> {
     stream.write_all(&request.body)?;
     let (mut reply, mut buffer, mut received) = (Reply::new(), vec![0; 64 << 10], Vec::new());
     loop {
-        let length = stream.read(&mut buffer)?;
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let length = match stream.read(&mut buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
         received.extend_from_slice(&buffer[..length]);
         if reply.take(&buffer[..length], request.status, request.headless_reply)? {
             return Ok(received);
@@ -117,15 +121,6 @@ fn body(reply: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Server {
-    /// Stops it in the middle of whatever it does. Everything measured is idle then; this makes sure of it.
-    pub fn hold(&self) -> io::Result<()> {
-        self.each_process(|pid| signal(pid, Signal::STOP))
-    }
-
-    pub fn release(&self) -> io::Result<()> {
-        self.each_process(|pid| signal(pid, Signal::CONT))
-    }
-
     /// Asks it to end and waits for it.
     pub fn stop(mut self) -> io::Result<()> {
         self.end(Signal::TERM)
@@ -136,43 +131,9 @@ impl Server {
         self.end(Signal::KILL)
     }
 
-    /// CPU seconds used so far, with its worker processes.
-    pub fn cpu_seconds(&self) -> io::Result<f64> {
-        const TICKS_PER_SECOND: f64 = 100.0;
-        let mut ticks = 0.0;
-        self.each_process(|pid| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-            // The name in parentheses may hold anything; utime and stime are the 12th and 13th field behind it.
-            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-            ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
-            Ok(())
-        })?;
-        Ok(ticks / TICKS_PER_SECOND)
-    }
-
-    /// Resident megabytes, with its worker processes.
-    pub fn resident_megabytes(&self) -> io::Result<f64> {
-        let mut kilobytes = 0.0;
-        self.each_process(|pid| {
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-            kilobytes += line.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0);
-            Ok(())
-        })?;
-        Ok(kilobytes * 1024.0 / 1e6)
-    }
-
-    fn each_process(&self, mut act: impl FnMut(u32) -> io::Result<()>) -> io::Result<()> {
-        let pid = self.child.id();
-        act(pid)?;
-        let workers = Path::new("/proc").join(format!("{pid}/task/{pid}/children"));
-        let workers = std::fs::read_to_string(workers).unwrap_or_default();
-        workers.split_whitespace().filter_map(|worker| worker.parse().ok()).try_for_each(act)
-    }
-
     fn end(&mut self, how: Signal) -> io::Result<()> {
-        self.release()?;
-        signal(self.child.id(), how)?;
+        self.process.release()?;
+        self.process.signal(how)?;
         let asked = now();
         while self.child.try_wait()?.is_none() {
             if now() - asked > PATIENCE {
@@ -193,11 +154,6 @@ impl Drop for Server {
             let _ = self.end(Signal::TERM);
         }
     }
-}
-
-fn signal(pid: u32, signal: Signal) -> io::Result<()> {
-    let pid = Pid::from_raw(pid as i32).ok_or_else(|| io::Error::other("no such process"))?;
-    Ok(kill_process(pid, signal)?)
 }
 
 fn named(name: &str, error: impl std::fmt::Display) -> io::Error {

@@ -1,15 +1,15 @@
 //! The file system, used as durably as the server must use it: every write is on disk before it counts.
 
-use super::{LARGE, PAGE, SMALL, Window, Work, summary};
-use crate::clock::now;
-use crate::request::noise;
+use super::{LARGE, PAGE, SMALL, Work};
+use crate::process::Process;
+use crate::request::{file_name, noise};
+use crate::turns::{Turn, Turns};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 pub struct Local {
     root: PathBuf,
@@ -32,75 +32,52 @@ impl Local {
         Ok(Self { root: root.to_owned(), length: mebibytes << 20, files })
     }
 
-    /// As many threads as clients, until the time is over or `limit` is reached.
-    pub fn window(
-        &self,
-        work: Work,
-        numbers: &AtomicU64,
-        clients: usize,
-        period: Duration,
-        limit: u64,
-    ) -> io::Result<Window> {
-        let began = now();
-        let times: io::Result<Vec<Vec<Duration>>> = std::thread::scope(|scope| {
-            let clients: Vec<_> =
-                (0..clients).map(|_| scope.spawn(|| self.client(work, numbers, period, limit))).collect();
-            clients.into_iter().map(|client| client.join().expect("no client panics")).collect()
-        });
+    /// Of as many threads as there are clients, whose `numbers` go on as the server's do.
+    pub fn turns<'a>(&'a self, work: Work, numbers: &'a AtomicU64) -> Turns<'a> {
         let bytes = match work {
             Work::WriteSmall | Work::ReadSmall => SMALL,
             Work::WriteLarge | Work::ReadLarge => LARGE,
-            Work::Create | Work::List | Work::Stat => 0,
+            Work::Create | Work::List | Work::Stat | Work::Rename => 0,
         };
-        Ok(summary(times?.concat(), now() - began, bytes))
+        let connect = Box::new(move || self.client(work, numbers));
+        Turns { who: "file system", process: Process::own(), counts: 1.0, bytes, connect }
     }
 
-    fn client(&self, work: Work, numbers: &AtomicU64, period: Duration, limit: u64) -> io::Result<Vec<Duration>> {
-        let many = File::open(self.root.join("many"))?;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(OFlags::DSYNC.bits() as i32).open(
-            self.root.join(if matches!(work, Work::WriteLarge | Work::ReadLarge) { "sequential" } else { "random" }),
-        )?;
+    fn client<'a>(&'a self, work: Work, numbers: &'a AtomicU64) -> io::Result<Turn<'a>> {
+        let (root, many) = (File::open(&self.root)?, File::open(self.root.join("many"))?);
+        let name = if matches!(work, Work::WriteLarge | Work::ReadLarge) { "sequential" } else { "random" };
+        let synced = OFlags::DSYNC.bits() as i32;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(synced).open(self.root.join(name))?;
         let mut buffer = noise(LARGE as usize);
-        let (began, mut times) = (now(), Vec::new());
-        loop {
+        Ok(Box::new(move || {
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let before = now();
-            if number >= limit || before - began >= period {
-                return Ok(times);
-            }
             let scattered = number.wrapping_mul(0x9E37_79B9) % (self.length / SMALL) * SMALL;
             let next = number % (self.length / LARGE) * LARGE;
             match work {
-                Work::WriteSmall => file.write_all_at(&buffer[..SMALL as usize], scattered)?,
-                Work::ReadSmall => file.read_exact_at(&mut buffer[..SMALL as usize], scattered)?,
-                Work::WriteLarge => file.write_all_at(&buffer, next)?,
-                Work::ReadLarge => file.read_exact_at(&mut buffer, next)?,
+                Work::WriteSmall => file.write_all_at(&buffer[..SMALL as usize], scattered),
+                Work::ReadSmall => file.read_exact_at(&mut buffer[..SMALL as usize], scattered),
+                Work::WriteLarge => file.write_all_at(&buffer, next),
+                Work::ReadLarge => file.read_exact_at(&mut buffer, next),
                 Work::Create => {
                     File::create_new(self.name(number))?.sync_all()?;
-                    many.sync_all()?;
+                    many.sync_all()
                 }
                 Work::List => {
-                    for entry in fs::read_dir(self.root.join("many"))?.take(PAGE as usize) {
-                        entry?.metadata()?;
-                    }
+                    let mut page = fs::read_dir(self.root.join("many"))?.take(PAGE as usize);
+                    page.try_for_each(|entry| entry?.metadata().map(drop))
                 }
-                Work::Stat => {
-                    fs::metadata(self.name(number % self.files))?;
+                Work::Stat => fs::metadata(self.name(number % self.files)).map(drop),
+                Work::Rename => {
+                    let (many, moved) = (self.root.join("many"), self.root.join("moved"));
+                    let (from, to) = if number.is_multiple_of(2) { (many, moved) } else { (moved, many) };
+                    fs::rename(from, to)?;
+                    root.sync_all()
                 }
             }
-            times.push(now() - before);
-        }
+        }))
     }
 
     fn name(&self, number: u64) -> PathBuf {
-        self.root.join(format!("many/n{number:010}"))
-    }
-
-    /// There and back.
-    pub fn rename(&self, turn: usize) -> io::Result<()> {
-        let (many, moved) = (self.root.join("many"), self.root.join("moved"));
-        let (from, to) = if turn.is_multiple_of(2) { (many, moved) } else { (moved, many) };
-        fs::rename(from, to)?;
-        File::open(&self.root)?.sync_all()
+        self.root.join("many").join(file_name(number))
     }
 }

@@ -7,13 +7,14 @@
 mod local;
 
 use crate::clock::{now, pause};
-use crate::load::Load;
+use crate::contest::{Contest, Measure, Pace, Side, print};
+use crate::load::{Load, Tally};
 use crate::peers::{self, Scratch};
 use crate::report;
-use crate::request::{Request, Right, Share};
+use crate::request::{Request, Share};
 use crate::server::{Server, ask};
+use crate::turns::Turns;
 use local::Local;
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,8 +24,9 @@ pub const SMALL: u64 = 4 << 10;
 pub const LARGE: u64 = 1 << 20;
 pub const PAGE: u64 = 1000;
 const MANY: &str = "/many";
+const MOVED: &str = "/moved";
 /// There and back.
-const RENAMES: usize = 10;
+const RENAMES: u64 = 20;
 const BETWEEN_SNAPSHOTS: Duration = Duration::from_millis(250);
 /// A share has at most 200.
 const SNAPSHOTS_MAX: usize = 150;
@@ -63,6 +65,7 @@ pub enum Work {
     Create,
     List,
     Stat,
+    Rename,
 }
 
 impl Work {
@@ -73,7 +76,7 @@ impl Work {
         (Work::ReadLarge, &[1, 8]),
     ];
 
-    fn title(self) -> &'static str {
+    fn title(self, options: &Options) -> String {
         match self {
             Work::WriteSmall => "write 4 KiB, random",
             Work::ReadSmall => "read 4 KiB, random",
@@ -82,7 +85,9 @@ impl Work {
             Work::Create => "create a file",
             Work::List => "list a page of 1,000",
             Work::Stat => "stat a file",
+            Work::Rename => return format!("rename a directory of {} files", options.files),
         }
+        .to_owned()
     }
 
     fn request(self, share: &Share<'_>, options: &Options) -> Request {
@@ -96,18 +101,9 @@ impl Work {
             Work::Create => share.create_files(MANY),
             Work::List => share.list(MANY, PAGE, options.files),
             Work::Stat => share.stat(MANY, options.files),
+            Work::Rename => share.rename_directory(MANY, MOVED),
         }
     }
-}
-
-/// Rate, megabytes a second, p50 and p99 in milliseconds.
-type Window = (f64, f64, f64, f64);
-
-struct Row {
-    title: String,
-    clients: usize,
-    who: &'static str,
-    window: Window,
 }
 
 struct Race<'a> {
@@ -115,7 +111,8 @@ struct Race<'a> {
     share: Share<'a>,
     server: Server,
     local: Local,
-    rows: Vec<Row>,
+    scratch: &'a Scratch,
+    rows: Vec<Measure>,
 }
 
 pub fn run(options: &Options) -> io::Result<()> {
@@ -123,7 +120,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     let scratch = Scratch::new(&options.scratch)?;
     let server = peers::lazuli_file(&options.lazuli, &scratch.0)?.start(&crate::request::list_queues())?;
     let local = Local::new(&scratch.0.join("local"), options.mebibytes, options.files)?;
-    let mut race = Race { options, share: Share("bench"), server, local, rows: Vec::new() };
+    let mut race = Race { options, share: Share("bench"), server, local, scratch: &scratch, rows: Vec::new() };
     race.prepare()?;
     for (work, clients) in Work::RANGES {
         for &clients in clients {
@@ -133,7 +130,9 @@ pub fn run(options: &Options) -> io::Result<()> {
     race.many_files()?;
     race.renames()?;
     race.snapshots()?;
-    write(&race.rows, &load_before, &scratch, options)
+    let Race { server, rows, .. } = race;
+    server.stop()?;
+    write(&rows, &load_before, &scratch, options)
 }
 
 impl Race<'_> {
@@ -156,55 +155,55 @@ impl Race<'_> {
         clients: usize,
         period: Duration,
         limit: u64,
-    ) -> io::Result<Window> {
-        let tally = Load { at: self.server.at, request, numbers, clients, threads: 2, period, limit }.run()?;
-        Ok((tally.rate(), tally.megabytes(), tally.percentile(0.5), tally.percentile(0.99)))
+    ) -> io::Result<Tally> {
+        Load { at: self.server.at, request, numbers, clients, threads: 2, period, limit }.run()
     }
 
-    /// The median window of both, which take turns; the first round only warms.
     fn line(&mut self, work: Work, clients: usize) -> io::Result<()> {
-        let request = work.request(&self.share, self.options);
-        if request.right != Right::Anything {
-            ask(self.server.at, &request)?;
-        }
-        let numbers = [AtomicU64::new(0), AtomicU64::new(0)];
-        let period = Duration::from_secs_f64(self.options.seconds);
-        let (mut own, mut limit) = (Vec::new(), Vec::new());
-        for round in 0..=self.options.rounds {
-            let served = self.load(&request, &numbers[0], clients, period, u64::MAX)?;
-            let direct = self.local.window(work, &numbers[1], clients, period, u64::MAX)?;
-            if round > 0 {
-                own.push(served);
-                limit.push(direct);
-            }
-        }
-        self.found(work.title(), clients, "Lazuli", median(own));
-        self.found(work.title(), clients, "file system", median(limit));
+        let (request, numbers) = (Box::new(work.request(&self.share, self.options)), [const { AtomicU64::new(0) }; 2]);
+        let served = Side::Served { who: "Lazuli", by: &self.server, request, numbers: &numbers[0] };
+        let direct = Side::Turns(self.local.turns(work, &numbers[1]));
+        let contest = Contest { title: work.title(self.options), clients, sides: vec![served, direct] };
+        let pace = Pace::new(self.options.seconds, self.options.rounds);
+        let measures = contest.run(&[self.server.process], &self.scratch.0, pace)?;
+        self.rows.extend(measures);
         Ok(())
     }
 
     fn many_files(&mut self) -> io::Result<()> {
         ask(self.server.at, &self.share.create_directory(MANY))?;
         let (create, count) = (Work::Create.request(&self.share, self.options), self.options.files);
-        let served = self.load(&create, &AtomicU64::new(0), 32, FOR_EVER, count)?;
-        self.found(Work::Create.title(), 32, "Lazuli", served);
-        let direct = self.local.window(Work::Create, &AtomicU64::new(0), 32, FOR_EVER, count)?;
-        self.found(Work::Create.title(), 32, "file system", direct);
+        let served = || self.load(&create, &AtomicU64::new(0), 32, FOR_EVER, count);
+        let served = Measure::costed(&Work::Create.title(self.options), 32, "Lazuli", self.server.process, served)?;
+        self.found(served);
+        let direct = self.counted(&self.local.turns(Work::Create, &AtomicU64::new(0)), Work::Create, 32, count)?;
+        self.found(direct);
         self.line(Work::List, 1)?;
         self.line(Work::Stat, 1)?;
         self.line(Work::Stat, 32)
     }
 
+    /// So many turns, however long they take.
+    fn counted(&self, turns: &Turns, work: Work, clients: usize, count: u64) -> io::Result<Measure> {
+        let mut connected = turns.clients(clients)?;
+        let run = || turns.run(&mut connected, FOR_EVER, count);
+        Measure::costed(&work.title(self.options), clients, turns.who, turns.process, run)
+    }
+
     /// One at a time: what a rename costs must not depend on what is inside.
     fn renames(&mut self) -> io::Result<()> {
-        let title = format!("rename a directory of {} files", self.options.files);
-        let there = self.share.rename_directory(MANY, "/moved");
-        let back = self.share.rename_directory("/moved", MANY);
-        let served = timed(RENAMES, |turn| ask(self.server.at, if turn.is_multiple_of(2) { &there } else { &back }))?;
-        self.found(&title, 1, "Lazuli", served);
-        let direct = timed(RENAMES, |turn| self.local.rename(turn))?;
-        self.found(&title, 1, "file system", direct);
-        Ok(())
+        let (there, back) = (&self.share.rename_directory(MANY, MOVED), &self.share.rename_directory(MOVED, MANY));
+        let (numbers, at) = (&AtomicU64::new(0), self.server.at);
+        let turn = move || {
+            let is_there = numbers.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+            ask(at, if is_there { there } else { back })
+        };
+        let connect = Box::new(move || -> io::Result<crate::turns::Turn> { Ok(Box::new(turn)) });
+        let served = Turns { who: "Lazuli", process: self.server.process, counts: 1.0, bytes: 0, connect };
+        let own_numbers = AtomicU64::new(0);
+        let direct = self.local.turns(Work::Rename, &own_numbers);
+        let measures = [served, direct].map(|turns| self.counted(&turns, Work::Rename, 1, RENAMES));
+        measures.into_iter().try_for_each(|measure| measure.map(|measure| self.found(measure)))
     }
 
     /// Random writes, with a snapshot of the whole share every quarter of a second.
@@ -223,63 +222,32 @@ impl Race<'_> {
                 }
                 Ok::<_, io::Error>(times)
             });
-            let written = self.load(&write, &AtomicU64::new(0), 32, period, u64::MAX);
+            let title = "write 4 KiB, random, while snapshots are taken";
+            let writing = || self.load(&write, &AtomicU64::new(0), 32, period, u64::MAX);
+            let written = Measure::costed(title, 32, "Lazuli", self.server.process, writing);
             done.store(true, Ordering::Relaxed);
             (written, taking.join().expect("the thread that takes snapshots panicked"))
         });
         let taken = taken?;
-        let elapsed = taken.iter().sum();
-        self.found("write 4 KiB, random, while snapshots are taken", 32, "Lazuli", written?);
-        self.found("snapshot of the share, while it is written", 1, "Lazuli", summary(taken, elapsed, 0));
+        let tally = Tally::of(&taken, taken.iter().sum(), 0);
+        self.found(written?);
+        self.found(Measure::of("snapshot of the share, while it is written", 1, "Lazuli", &tally));
         Ok(())
     }
 
-    fn found(&mut self, title: &str, clients: usize, who: &'static str, window: Window) {
-        let row = Row { title: title.to_owned(), clients, who, window };
-        println!("{}", row.markdown());
-        self.rows.push(row);
+    fn found(&mut self, measure: Measure) {
+        print(&measure);
+        self.rows.push(measure);
     }
 }
 
-fn timed(turns: usize, mut act: impl FnMut(usize) -> io::Result<()>) -> io::Result<Window> {
-    let began = now();
-    let mut times = Vec::new();
-    for turn in 0..2 * turns {
-        let before = now();
-        act(turn)?;
-        times.push(now() - before);
-    }
-    Ok(summary(times, now() - began, 0))
-}
-
-pub fn summary(mut times: Vec<Duration>, elapsed: Duration, bytes: u64) -> Window {
-    times.sort_unstable();
-    let last = times.len().saturating_sub(1);
-    let at = |share: f64| times.get((last as f64 * share) as usize).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
-    let rate = times.len() as f64 / elapsed.as_secs_f64();
-    (rate, rate * bytes as f64 / 1e6, at(0.5), at(0.99))
-}
-
-fn median(mut windows: Vec<Window>) -> Window {
-    windows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    windows[windows.len() / 2]
-}
-
-impl Row {
-    fn markdown(&self) -> String {
-        let Row { title, clients, who, window: (rate, megabytes, p50, p99) } = self;
-        format!("| {title} | {clients} | {who} | {rate:.0} | {megabytes:.0} | {p50:.2} | {p99:.2} |")
-    }
-}
-
-fn write(rows: &[Row], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
+fn write(rows: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let machine = report::machine(&scratch.0);
     let mut text = format!(
         "{machine} Load average before the run: {load_before}. Files of {} MiB, {} files in the directory.\n\n",
         options.mebibytes, options.files
     );
-    text += "| work | clients | by | per second | MB/s | p50 ms | p99 ms |\n|---|--:|---|--:|--:|--:|--:|\n";
-    rows.iter().for_each(|row| writeln!(text, "{}", row.markdown()).expect("text grows"));
+    text += &report::race(rows, None);
     println!("\n{text}");
     report::replace(options.report.as_deref(), "files", &text)
 }

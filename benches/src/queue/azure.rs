@@ -1,9 +1,10 @@
-//! A queue of Azure's, over HTTP: one connection, one request at a time, with an account SAS.
+//! A queue of Azure's, over HTTP.
 
 use super::{Connection, Peer, TEXT};
-use crate::request::{self, ACCOUNT};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use crate::azure::{self, Call};
+use crate::request;
+use std::io;
+use std::net::SocketAddr;
 
 pub struct Azure {
     name: &'static str,
@@ -47,65 +48,18 @@ impl Peer for Azure {
 }
 
 struct Client {
-    stream: BufReader<TcpStream>,
-    sas: String,
+    http: azure::Client,
     message: Vec<u8>,
 }
 
 impl Client {
     fn connect(at: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(at)?;
-        stream.set_nodelay(true)?;
         let message = format!("<QueueMessage><MessageText>{}</MessageText></QueueMessage>", "x".repeat(TEXT));
-        Ok(Self { stream: BufReader::new(stream), sas: request::sas(), message: message.into_bytes() })
+        Ok(Self { http: azure::Client::connect(at)?, message: message.into_bytes() })
     }
 
     fn ask(&mut self, method: &str, path: &str, query: &str, body: &[u8], status: u16) -> io::Result<String> {
-        let head = format!(
-            "{method} /{ACCOUNT}/{path}?{query}{} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {}\r\nContent-Length: {}\r\n\r\n",
-            self.sas,
-            request::VERSION,
-            body.len()
-        );
-        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
-        let (seen, answer) = self.answer()?;
-        if seen == status {
-            return Ok(answer);
-        }
-        Err(io::Error::other(format!("{method} {path}: {seen} {answer}")))
-    }
-
-    fn answer(&mut self) -> io::Result<(u16, String)> {
-        let bad = || io::Error::other("an answer that is no HTTP");
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let status: u16 = line.split(' ').nth(1).and_then(|text| text.parse().ok()).ok_or_else(bad)?;
-        let (mut length, mut chunked) = (0, false);
-        loop {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
-            if name.eq_ignore_ascii_case("content-length") {
-                length = value.trim().parse().map_err(|_| bad())?;
-            }
-            chunked |= name.eq_ignore_ascii_case("transfer-encoding");
-        }
-        let mut body = Vec::new();
-        if !chunked {
-            body.resize(length, 0);
-            self.stream.read_exact(&mut body)?;
-        }
-        while chunked {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let length = usize::from_str_radix(line.trim(), 16).map_err(|_| bad())?;
-            let at = body.len();
-            body.resize(at + length, 0);
-            self.stream.read_exact(&mut body[at..])?;
-            self.stream.read_line(&mut line)?;
-            chunked = length > 0;
-        }
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        self.http.ask(&Call { method, path, query, headers: "", body, statuses: &[status] }, |_, _| ())
     }
 }
 

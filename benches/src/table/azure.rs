@@ -1,10 +1,12 @@
-//! A table of Azure's, over HTTP: one connection, one request at a time, with an account SAS.
+//! A table of Azure's, over HTTP.
 
 use super::{BATCH, Connection, PARTITION, Peer, WANTED};
+use crate::azure::{self, Call};
 use crate::request::{self, ACCOUNT};
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
 
 /// Azurite takes no others than such as the SDKs make.
 const BATCH_MARK: &str = "batch_2f1c1e2a-6f0a-4b7e-9d53-0d8c7a1b2c3d";
@@ -13,20 +15,17 @@ const CHANGES_MARK: &str = "changeset_8a4d7c36-1b5e-4f92-8c1d-5e6f7a8b9c0d";
 pub struct Azure {
     name: &'static str,
     at: SocketAddr,
-    /// The tables were there already, and what is in them.
-    is_filled: bool,
 }
 
 impl Azure {
     /// Creates the tables: one to read, one to write.
     pub fn new(name: &'static str, at: SocketAddr) -> io::Result<Self> {
         let mut client = Client::connect(at)?;
-        let is_filled = client.ask("GET", "Tables", "", "application/json", b"", 200)?.contains("\"bench\"");
-        for table in ["bench", "writes"].into_iter().filter(|_| !is_filled) {
+        for table in ["bench", "writes"] {
             let body = format!("{{\"TableName\":\"{table}\"}}");
             client.ask("POST", "Tables", "", "application/json", body.as_bytes(), 201)?;
         }
-        Ok(Self { name, at, is_filled })
+        Ok(Self { name, at })
     }
 }
 
@@ -39,15 +38,13 @@ impl Peer for Azure {
         Ok(Box::new(Client::connect(self.at)?))
     }
 
-    fn fill(&self, count: u64) -> io::Result<()> {
+    fn fill(&self, numbers: Range<u64>) -> io::Result<()> {
         const CLIENTS: u64 = 16;
-        if self.is_filled {
-            return Ok(());
-        }
         std::thread::scope(|scope| {
-            let fill = |client: u64| {
+            let fill = move |client: u64| {
                 let mut connection = Client::connect(self.at)?;
-                let mut batches = (0..count / BATCH).filter(|batch| batch % CLIENTS == client);
+                let mut batches =
+                    (numbers.start / BATCH..numbers.end / BATCH).filter(|batch| batch % CLIENTS == client);
                 batches.try_for_each(|batch| {
                     let numbers = batch * BATCH..(batch + 1) * BATCH;
                     connection.submit("bench", numbers.map(entity))
@@ -76,17 +73,14 @@ fn keyed(partition: &str, row: &str, number: u64) -> String {
 }
 
 struct Client {
-    stream: BufReader<TcpStream>,
-    sas: String,
+    http: azure::Client,
     /// Where the last page said to go on.
     next: Option<(String, String)>,
 }
 
 impl Client {
     fn connect(at: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(at)?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream), sas: request::sas(), next: None })
+        Ok(Self { http: azure::Client::connect(at)?, next: None })
     }
 
     fn ask(
@@ -98,57 +92,20 @@ impl Client {
         body: &[u8],
         status: u16,
     ) -> io::Result<String> {
-        let head = format!(
-            "{method} /{ACCOUNT}/{path}?{query}{} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {}\r\n\
-             Accept: application/json;odata=nometadata\r\nContent-Type: {kind}\r\nPrefer: return-no-content\r\nContent-Length: {}\r\n\r\n",
-            self.sas,
-            request::VERSION,
-            body.len()
+        let headers = &format!(
+            "Accept: application/json;odata=nometadata\r\nContent-Type: {kind}\r\nPrefer: return-no-content\r\n"
         );
-        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
-        let (seen, answer) = self.answer()?;
-        if seen == status || (seen, status) == (204, 201) {
-            return Ok(answer);
-        }
-        Err(io::Error::other(format!("{method} {path}: {seen} {answer}")))
-    }
-
-    fn answer(&mut self) -> io::Result<(u16, String)> {
-        let bad = || io::Error::other("an answer that is no HTTP");
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let status: u16 = line.split(' ').nth(1).and_then(|text| text.parse().ok()).ok_or_else(bad)?;
-        let (mut length, mut chunked) = (0, false);
+        // Who makes something is asked to say no more than that it was made.
+        let statuses: &[u16] = if status == 201 { &[201, 204] } else { &[status] };
         let (mut partition, mut row) = (None, None);
-        loop {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().map_err(|_| bad())?,
-                "transfer-encoding" => chunked = true,
-                "x-ms-continuation-nextpartitionkey" => partition = Some(value.trim().to_owned()),
-                "x-ms-continuation-nextrowkey" => row = Some(value.trim().to_owned()),
+        let answer =
+            self.http.ask(&Call { method, path, query, headers, body, statuses }, |name, value| match name {
+                "x-ms-continuation-nextpartitionkey" => partition = Some(value.to_owned()),
+                "x-ms-continuation-nextrowkey" => row = Some(value.to_owned()),
                 _ => {}
-            }
-        }
+            })?;
         self.next = partition.map(|partition| (partition, row.unwrap_or_default()));
-        let mut body = Vec::new();
-        if !chunked {
-            body.resize(length, 0);
-            self.stream.read_exact(&mut body)?;
-        }
-        while chunked {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let length = usize::from_str_radix(line.trim(), 16).map_err(|_| bad())?;
-            let at = body.len();
-            body.resize(at + length, 0);
-            self.stream.read_exact(&mut body[at..])?;
-            self.stream.read_line(&mut line)?;
-            chunked = length > 0;
-        }
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        Ok(answer)
     }
 
     fn submit(&mut self, table: &str, entities: impl Iterator<Item = String>) -> io::Result<()> {

@@ -7,17 +7,17 @@
 mod azure;
 mod postgres;
 
-use crate::clock::now;
-use crate::databases;
+use crate::contest::{Contest, Measure, Pace, Side};
+use crate::databases::{self, Database};
 use crate::peers::{self, Scratch};
+use crate::process::Process;
 use crate::report;
-use crate::server::Launch;
-use std::fmt::Write as _;
+use crate::server::{Launch, Server};
+use crate::turns::{Turn, Turns};
 use std::io;
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// Entities of a partition that is read, and of a batch.
 pub const PARTITION: u64 = 1000;
@@ -43,15 +43,9 @@ pub struct Options {
     /// Without Azurite and PostgreSQL
     #[arg(long)]
     alone: bool,
-    /// Azurite's table has so many instead
+    /// Azurite's table has no more than so many
     #[arg(long)]
     azurite_entities: Option<u64>,
-    /// A Lazuli that runs already, and nobody beside it: for use with a profiler. It is filled if it has no table yet
-    #[arg(long)]
-    port: Option<u16>,
-    /// Only this work
-    #[arg(long)]
-    only: Vec<Work>,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[arg(long, default_value_t = 3)]
@@ -65,11 +59,11 @@ pub struct Options {
 pub trait Peer: Sync {
     fn name(&self) -> &'static str;
     fn connect(&self) -> io::Result<Box<dyn Connection>>;
-    /// Fills the table in whatever way is fastest.
-    fn fill(&self, count: u64) -> io::Result<()>;
+    /// Adds these entities in whatever way is fastest. Both ends are whole batches.
+    fn fill(&self, numbers: Range<u64>) -> io::Result<()>;
 }
 
-pub trait Connection {
+pub trait Connection: Send {
     /// A new entity, in one of a hundred partitions of its own.
     fn insert(&mut self, number: u64) -> io::Result<()>;
     /// An entity by its keys.
@@ -82,8 +76,8 @@ pub trait Connection {
     fn scan(&mut self) -> io::Result<u64>;
 }
 
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
-enum Work {
+#[derive(Clone, Copy, PartialEq)]
+pub enum Work {
     Insert,
     Get,
     Batch,
@@ -100,7 +94,7 @@ impl Work {
         (Work::Batch, &[1, 32]),
     ];
 
-    fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Work::Insert => "insert",
             Work::Get => "get by both keys",
@@ -119,157 +113,129 @@ impl Work {
     }
 }
 
-struct Row {
-    work: Work,
-    entities: u64,
-    clients: usize,
-    who: &'static str,
-    rate: f64,
-    p50: f64,
-    p99: f64,
-}
-
-struct Side {
+/// One who takes part, with how much is in its table.
+struct Party {
     peer: Box<dyn Peer>,
+    process: Process,
     entities: u64,
     /// Where new names go on.
     numbers: AtomicU64,
 }
 
+/// Everybody who takes part, and the processes behind them.
+pub struct Field {
+    parties: Vec<Party>,
+    _servers: Vec<Server>,
+    _postgres: Option<Database>,
+}
+
+impl Field {
+    /// `azurite` is where it was installed; without it Lazuli is alone.
+    pub fn start(lazuli: &Path, azurite: Option<&Path>, scratch: &Path) -> io::Result<Self> {
+        let start = |launch: Launch| launch.start(&crate::request::list_tables());
+        let mut field = Self { parties: Vec::new(), _servers: Vec::new(), _postgres: None };
+        let mut launches = vec![peers::lazuli_table(lazuli, scratch)?];
+        if let Some(clients) = azurite {
+            launches.push(peers::azurite_table(clients, scratch)?);
+        }
+        for launch in launches {
+            let server = start(launch)?;
+            field.enter(Box::new(azure::Azure::new(server.name, server.at)?), server.process);
+            field._servers.push(server);
+        }
+        if azurite.is_some() {
+            let postgres = databases::postgres(scratch)?;
+            field.enter(Box::new(postgres::Postgres::new(postgres.port)?), postgres.process);
+            field._postgres = Some(postgres);
+        }
+        Ok(field)
+    }
+
+    fn enter(&mut self, peer: Box<dyn Peer>, process: Process) {
+        self.parties.push(Party { peer, process, entities: 0, numbers: AtomicU64::new(0) });
+    }
+
+    /// Everybody's table gets so many entities, Azurite's not more than its limit.
+    pub fn fill(&mut self, entities: u64, azurite_most: u64) -> io::Result<()> {
+        for party in &mut self.parties {
+            let wanted = if party.peer.name() == "Azurite" { entities.min(azurite_most) } else { entities };
+            if wanted > party.entities {
+                party.peer.fill(party.entities..wanted)?;
+                party.entities = wanted;
+            }
+        }
+        Ok(())
+    }
+
+    /// Who has fewer entities than `least` takes no part.
+    pub fn line(
+        &self,
+        work: Work,
+        clients: usize,
+        least: u64,
+        scratch: &Scratch,
+        pace: Pace,
+    ) -> io::Result<Vec<Measure>> {
+        let everyone: Vec<Process> = self.parties.iter().map(|party| party.process).collect();
+        let parties = || self.parties.iter().filter(|party| party.entities >= least);
+        let sides = parties().map(|party| party.side(work)).collect();
+        let measures = Contest { title: work.title().into(), clients, sides }.run(&everyone, &scratch.0, pace)?;
+        Ok(measures.into_iter().zip(parties()).map(|(measure, party)| measure.beside(party.entities)).collect())
+    }
+}
+
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let scratch = Scratch::new(&options.scratch)?;
-    let start = |launch: Launch| launch.start(&crate::request::list_tables());
-    let side = |peer: Box<dyn Peer>, entities| Side { peer, entities, numbers: AtomicU64::new(0) };
-    if let Some(port) = options.port {
-        let peer = azure::Azure::new("Lazuli", (Ipv4Addr::LOCALHOST, port).into())?;
-        return drive(&side(Box::new(peer), options.entities), options);
-    }
-    let lazuli = start(peers::lazuli_table(&options.lazuli, &scratch.0)?)?;
-    let mut sides = vec![side(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), options.entities)];
-    let mut others = None;
-    if !options.alone {
-        let azurite = start(peers::azurite_table(&options.clients, &scratch.0)?)?;
-        let postgres = databases::postgres(&scratch.0)?;
-        let azurite_entities = options.azurite_entities.unwrap_or(options.entities);
-        sides.push(side(Box::new(azure::Azure::new("Azurite", azurite.at)?), azurite_entities));
-        sides.push(side(Box::new(postgres::Postgres::new(postgres.port)?), options.entities));
-        others = Some((azurite, postgres));
-    }
-    for side in &sides {
-        let began = now();
-        side.peer.fill(side.entities)?;
-        let rate = side.entities as f64 / (now() - began).as_secs_f64();
-        println!("{} was filled with {} entities at {rate:.0} a second.", side.peer.name(), side.entities);
-    }
+    let azurite = (!options.alone).then_some(options.clients.as_path());
+    let mut field = Field::start(&options.lazuli, azurite, &scratch.0)?;
+    field.fill(options.entities, options.azurite_entities.unwrap_or(options.entities))?;
     let mut rows = Vec::new();
-    for (work, clients) in Work::ALL.into_iter().filter(|(work, _)| wanted(*work, options)) {
+    for (work, clients) in Work::ALL {
         for &clients in clients {
-            rows.extend(line(&sides, clients, work, options)?);
+            rows.extend(field.line(work, clients, 0, &scratch, Pace::new(options.seconds, options.rounds))?);
         }
     }
-    drop(others);
+    drop(field);
     write(&rows, &load_before, &scratch, options)
 }
 
-fn wanted(work: Work, options: &Options) -> bool {
-    options.only.is_empty() || options.only.contains(&work)
-}
-
-/// One server that somebody else watches.
-fn drive(side: &Side, options: &Options) -> io::Result<()> {
-    // It may have what an earlier run wrote.
-    side.numbers.store(u64::from(std::process::id()) * 1_000_000, Ordering::Relaxed);
-    side.peer.fill(side.entities)?;
-    for (work, clients) in Work::ALL.into_iter().filter(|(work, _)| wanted(*work, options)) {
-        for &clients in clients {
-            line(std::slice::from_ref(side), clients, work, options)?;
-        }
+impl Party {
+    fn side(&self, work: Work) -> Side<'_> {
+        let connect = move || -> io::Result<Turn<'_>> {
+            let mut connection = self.peer.connect()?;
+            Ok(Box::new(move || self.turn(connection.as_mut(), work)))
+        };
+        let (who, counts) = (self.peer.name(), work.counts(self.entities));
+        Side::Turns(Turns { who, process: self.process, counts, bytes: 0, connect: Box::new(connect) })
     }
-    Ok(())
-}
 
-/// The median window of each side.
-fn line(sides: &[Side], clients: usize, work: Work, options: &Options) -> io::Result<Vec<Row>> {
-    let mut windows: Vec<Vec<(f64, f64, f64)>> = sides.iter().map(|_| Vec::new()).collect();
-    for round in 0..=options.rounds {
-        for (side, windows) in sides.iter().zip(&mut windows) {
-            let window = window(side, clients, work, options.seconds)?;
-            if round > 0 {
-                windows.push(window);
+    fn turn(&self, connection: &mut dyn Connection, work: Work) -> io::Result<()> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        // Far apart, so that no read is of what the one before has read.
+        let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % self.entities;
+        match work {
+            Work::Insert => connection.insert(number),
+            Work::Get => connection.get(scattered),
+            Work::Batch => connection.batch(number),
+            Work::Partition => {
+                let first = scattered / PARTITION * PARTITION;
+                whole(connection.partition(scattered / PARTITION)?, PARTITION.min(self.entities - first))
             }
+            Work::Scan => whole(connection.scan()?, (self.entities + WANTED - 1 - WANTED_NUMBER) / WANTED),
         }
     }
-    let row = |(side, mut windows): (&Side, Vec<(f64, f64, f64)>)| {
-        windows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (rate, p50, p99) = windows[windows.len() / 2];
-        let row = Row { work, entities: side.entities, clients, who: side.peer.name(), rate, p50, p99 };
-        println!("{}", row.markdown());
-        row
-    };
-    Ok(sides.iter().zip(windows).map(row).collect())
-}
-
-/// Rate, p50 and p99 in milliseconds.
-fn window(side: &Side, clients: usize, work: Work, seconds: f64) -> io::Result<(f64, f64, f64)> {
-    let period = Duration::from_secs_f64(seconds);
-    let began = now();
-    let mut times: Vec<Duration> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(|| client(side, work, period))).collect();
-        let times: io::Result<Vec<_>> = clients.into_iter().map(|one| one.join().expect("no client panics")).collect();
-        times.map(|times| times.concat())
-    })
-    .map_err(|error| io::Error::other(format!("{}: {error}", side.peer.name())))?;
-    let elapsed = (now() - began).as_secs_f64();
-    times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    Ok((times.len() as f64 * work.counts(side.entities) / elapsed, at(0.5), at(0.99)))
 }
 
 fn whole(seen: u64, wanted: u64) -> io::Result<()> {
     if seen == wanted { Ok(()) } else { Err(io::Error::other(format!("{seen} entities instead of {wanted}"))) }
 }
 
-fn client(side: &Side, work: Work, period: Duration) -> io::Result<Vec<Duration>> {
-    let mut connection = side.peer.connect()?;
-    let (began, mut times) = (now(), Vec::new());
-    loop {
-        let number = side.numbers.fetch_add(1, Ordering::Relaxed);
-        // Far apart, so that no read is of what the one before has read.
-        let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % side.entities;
-        let before = now();
-        match work {
-            Work::Insert => connection.insert(number)?,
-            Work::Get => connection.get(scattered)?,
-            Work::Batch => connection.batch(number)?,
-            Work::Partition => {
-                let first = scattered / PARTITION * PARTITION;
-                whole(connection.partition(scattered / PARTITION)?, PARTITION.min(side.entities - first))?;
-            }
-            Work::Scan => whole(connection.scan()?, (side.entities + WANTED - 1 - WANTED_NUMBER) / WANTED)?,
-        }
-        let after = now();
-        times.push(after - before);
-        if after - began >= period {
-            return Ok(times);
-        }
-    }
-}
-
-impl Row {
-    fn markdown(&self) -> String {
-        let Row { work, entities, clients, who, rate, p50, p99 } = self;
-        format!("| {} | {entities} | {clients} | {who} | {rate:.0} | {p50:.2} | {p99:.2} |", work.title())
-    }
-}
-
-fn write(rows: &[Row], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
+fn write(rows: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let machine = report::machine(&scratch.0);
     let azurite = peers::versions(&options.clients)[0].clone();
     let mut text = format!("{machine} Load average before the run: {load_before}. {azurite}, PostgreSQL.\n\n");
-    text +=
-        "| work | entities there | clients | server | per second | p50 ms | p99 ms |\n|---|--:|--:|---|--:|--:|--:|\n";
-    rows.iter().for_each(|row| writeln!(text, "{}", row.markdown()).expect("text grows"));
+    text += &report::race(rows, Some("entities there"));
     println!("\n{text}");
     report::replace(options.report.as_deref(), "tables", &text)
 }

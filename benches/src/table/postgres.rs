@@ -3,6 +3,7 @@
 use super::{BATCH, Connection, PARTITION, Peer, WANTED};
 use crate::databases::connect_postgres;
 use std::io;
+use std::ops::Range;
 
 const COLUMNS: &str = "partition text collate \"C\" not null, row text collate \"C\" not null, modified timestamptz not null default now(),
     number int4, name text, flag bool, ratio float8, moment timestamptz, primary key (partition, row)";
@@ -39,10 +40,10 @@ impl Peer for Postgres {
         Ok(Box::new(Session { client, insert, batch, get, page, scan }))
     }
 
-    fn fill(&self, count: u64) -> io::Result<()> {
+    fn fill(&self, Range { start, end }: Range<u64>) -> io::Result<()> {
         let fill = format!(
             "insert into bench select lpad((n / {PARTITION})::text, 8, '0'), lpad(n::text, 10, '0'), now(), n % {WANTED}, repeat('x', 100),
-             n % 2 = 0, n % 100 + 0.5, '2026-01-01Z' from generate_series(0, {count} - 1) n; vacuum analyze bench"
+             n % 2 = 0, n % 100 + 0.5, '2026-01-01Z' from generate_series({start}, {end} - 1) n; vacuum analyze bench"
         );
         let mut client = connect_postgres(self.port)?;
         fill.split("; ").try_for_each(|one| client.batch_execute(one).map_err(io::Error::other))

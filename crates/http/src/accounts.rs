@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use foldhash::fast::RandomState;
 use lazuli_model::{AccountName, AccountSettings};
 use lazuli_store::{Failure, Store};
 use ring::hmac;
@@ -15,7 +16,7 @@ use crate::auth::Trust;
 /// Accounts by name: those of the configuration, and those that are stored, as far as they were asked for.
 #[derive(Debug, Default)]
 pub struct Accounts {
-    by_name: RwLock<HashMap<String, Arc<Account>>>,
+    by_name: RwLock<HashMap<String, Arc<Account>, RandomState>>,
     trust: Option<Arc<Trust>>,
 }
 

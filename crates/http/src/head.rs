@@ -1,14 +1,19 @@
 //! What a request says before its body: read once, here. Names are decoded but not yet judged, because Azure
 //! authenticates first and finds fault with names afterwards.
 
+mod headers;
+
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::Range;
 
 use http::header::HeaderName;
 use http::{HeaderMap, Method};
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Timestamp, Version};
 use lazuli_store::{BlobAt, ContainerAt, QueueAt};
+
+pub use headers::Headers;
 
 /// Which of Azure Storage's services a listener or a host name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,17 +85,32 @@ impl Target {
 
 /// The query's parameters, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub struct Query {
+    /// All names and values, one behind the other.
+    text: String,
+    pairs: Vec<(Range<usize>, Range<usize>)>,
+}
 
 impl Query {
     /// `+` is a blank, as .NET reads it and Go writes it.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let mut pairs = Vec::with_capacity(12);
+        let mut query = Self { text: String::with_capacity(text.len()), pairs: Vec::with_capacity(12) };
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            pairs.push((decode_query(name)?, decode_query(value)?));
+            let pair = (query.add(name)?, query.add(value)?);
+            query.pairs.push(pair);
         }
-        Ok(Self(pairs))
+        Ok(query)
+    }
+
+    fn add(&mut self, text: &str) -> Result<Range<usize>, Refusal> {
+        let from = self.text.len();
+        if memchr::memchr2(b'%', b'+', text.as_bytes()).is_some() {
+            self.text += &decode(&text.replace('+', " "))?;
+        } else {
+            self.text += text;
+        }
+        Ok(from..self.text.len())
     }
 
     /// The first value of a name, compared without case. An empty value is absent (`include=`, `prefix=`).
@@ -100,11 +120,12 @@ impl Query {
 
     /// As [`Query::get`], but an empty value counts.
     pub fn raw(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        let named = |key: &Range<usize>| key.len() == name.len() && self.text[key.clone()].eq_ignore_ascii_case(name);
+        self.pairs.iter().find(|(key, _)| named(key)).map(|(_, value)| &self.text[value.clone()])
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.pairs.iter().map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }
 }
 
@@ -127,7 +148,7 @@ pub struct Head {
     /// As sent, percent-encoded, without the query: what signatures are over.
     pub raw_path: String,
     pub query: Query,
-    pub headers: HeaderMap,
+    pub headers: Headers,
     pub account: String,
     pub style: Style,
     pub secondary: bool,
@@ -175,7 +196,7 @@ impl Head {
             query,
             version: version.unwrap_or(Version::OLDEST),
             version_sent: version.is_some(),
-            headers: parts.headers,
+            headers: parts.headers.into(),
             secure: arrival.secure,
             peer: arrival.peer,
             now: arrival.now,
@@ -422,10 +443,6 @@ pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
         return Ok(text.to_owned());
     }
     percent_encoding::percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::InvalidUri)
-}
-
-fn decode_query(text: &str) -> Result<String, Refusal> {
-    if text.as_bytes().contains(&b'+') { decode(&text.replace('+', " ")) } else { decode(text) }
 }
 
 /// A GUID as Azure prints one.

@@ -136,6 +136,15 @@ pub fn shown(url: &str) -> String {
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
+/// Whoever asks with a token need not show another for a source of the same account. A source that names somebody else is his.
+pub fn lend_token(ask: &Ask, source: &mut Head) {
+    let named = source.query.get("sig").is_some() || source.text("authorization").is_some();
+    let token = ask.head.headers.get(http::header::AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
+    if let Some(token) = token.filter(|_| !named && source.account == ask.head.account) {
+        source.headers.insert(http::header::AUTHORIZATION, token.clone());
+    }
+}
+
 /// CannotVerifyCopySource: the source's own answer becomes this request's. Newer versions name its code too.
 pub fn unverified(ask: &mut Ask, refusal: Refusal) -> Refusal {
     let (status, code, message) = match refusal {

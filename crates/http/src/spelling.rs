@@ -80,7 +80,7 @@ impl Spelling {
         let mut names = self.names();
         let mut rest = bytes;
         while names.head != Head::Ended {
-            let Some(at) = rest.iter().position(|byte| *byte == b'\n') else { break };
+            let Some(at) = memchr::memchr(b'\n', rest) else { break };
             let (line, behind) = rest.split_at(at + 1);
             rest = behind;
             if names.line.is_empty() {
@@ -124,8 +124,10 @@ impl Names {
             (Head::Before | Head::Within, _) => Head::Within,
             (Head::Ended, _) => Head::Ended,
         };
-        let metadata = line.len() > PREFIX.len() && line[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
-        let Some(colon) = line.iter().position(|byte| *byte == b':').filter(|_| metadata) else { return };
+        if line.len() <= PREFIX.len() || !line[..PREFIX.len()].eq_ignore_ascii_case(PREFIX) {
+            return;
+        }
+        let Some(colon) = memchr::memchr(b':', line) else { return };
         let name = &line[PREFIX.len()..colon];
         self.seen_bytes += name.len();
         if self.seen_bytes <= HELD_MAX && name.iter().any(u8::is_ascii_uppercase) && name.is_ascii() {

@@ -224,6 +224,25 @@ async fn leases_read_only_and_quota() {
     assert_eq!(world.read("f").await.unwrap(), b"x");
 }
 
+/// What is broken ends with the next write, and a rename is one. A lease that holds goes with the file.
+#[tokio::test]
+async fn a_rename_ends_a_broken_lease() {
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_file("f", 10).await.unwrap();
+    let lease = async |path, action| world.store.lease_file(&at(path), action).await;
+    let (acquire, broken) =
+        (Action::Acquire { proposed: LeaseId(7), length: Length::Infinite }, Action::Break { period_seconds: None });
+    lease("f", acquire).await.unwrap();
+    lease("f", broken).await.unwrap();
+    world.rename("f", "g", false).await.unwrap();
+    assert_eq!(lease("g", broken).await.err(), refused(Refusal::LeaseNotPresentWithLeaseOperation));
+    lease("g", acquire).await.unwrap();
+    let held = Rename { source_lease: Some(LeaseId(7)), ..rename(path("g")) };
+    world.store.rename(&at("h"), held).await.unwrap();
+    assert_eq!(world.write("h", 0, b"x").await.err(), refused(Refusal::LeaseIdMissing));
+}
+
 #[tokio::test]
 async fn renames_links_and_names() {
     let world = World::plain();

@@ -2,7 +2,7 @@
 //! call and its return, so that a sequential specification gives every answer that was seen?
 //!
 //! The search is Wing and Gong's with Lowe's memory of dead ends: a (set of operations done, state) that was once
-//! without a way out is never entered again. Histories of different objects are checked apart, because
+//! without a way out is never entered again. Of orders that differ only in where something stands that changed nothing, one is tried. Histories of different objects are checked apart, because
 //! linearizability is local.
 
 use std::collections::HashSet;
@@ -20,6 +20,16 @@ pub trait Specification {
     /// The states in which `op` may leave `state` when it answered `answer`; empty when it could not have.
     /// `None` is an operation whose answer nobody saw (a fault, a client that went away): the state it leaves if it happened.
     fn step(&self, state: &Self::State, op: &Self::Op, answer: Option<&Self::Answer>) -> Vec<Self::State>;
+
+    /// Whether an answer says if the operation happened. One that did not happen leaves the state as it is.
+    fn tells(&self, _answer: &Self::Answer) -> bool {
+        true
+    }
+
+    /// Whether `op`, having answered so, changes nothing in whatever state.
+    fn is_inert(&self, _op: &Self::Op, _answer: &Self::Answer) -> bool {
+        false
+    }
 }
 
 /// One operation as its client saw it. Times come from one counter.
@@ -74,6 +84,14 @@ struct Search<'a, S: Specification> {
     best_path: Vec<usize>,
 }
 
+/// One operation, what is known of it beforehand, and the states it may leave.
+struct Way<T> {
+    at: usize,
+    is_told: bool,
+    is_inert: bool,
+    after: Vec<T>,
+}
+
 impl<S: Specification> Search<'_, S> {
     /// Whether the operations not in `done` can follow from `state`.
     fn explore(&mut self, done: u128, state: &S::State) -> bool {
@@ -88,6 +106,7 @@ impl<S: Specification> Search<'_, S> {
             self.best_path = self.path.clone();
         }
         let horizon = self.earliest_return(done);
+        let mut ways = Vec::new();
         for at in 0..self.history.len() {
             let event = &self.history[at];
             if done & (1 << at) != 0 || event.called > horizon {
@@ -97,8 +116,19 @@ impl<S: Specification> Search<'_, S> {
                 return false;
             }
             self.left -= 1;
-            let answer = event.returned.as_ref().map(|(answer, _)| answer);
-            for next in self.spec.step(state, &event.op, answer) {
+            let way = self.way(state, at, horizon);
+            // What changes nothing and fits here may as well come here as anywhere else: the others do not notice. Unless something was
+            // learnt by it, as the ETag of a write whose answer nobody saw: that may be the wrong one to learn it of.
+            if way.is_inert && way.after.as_slice() == [state.clone()] {
+                ways = vec![way];
+                break;
+            }
+            ways.push(way);
+        }
+        // What is certain leads nowhere sooner.
+        ways.sort_by_key(|way| !way.is_told);
+        for Way { at, after, .. } in ways {
+            for next in after {
                 self.path.push(at);
                 if self.explore(done | (1 << at), &next) {
                     return true;
@@ -107,6 +137,21 @@ impl<S: Specification> Search<'_, S> {
             }
         }
         false
+    }
+
+    /// Where an operation that may come next leads to.
+    fn way(&self, state: &S::State, at: usize, horizon: u64) -> Way<S::State> {
+        let event = &self.history[at];
+        let answer = event.returned.as_ref().map(|(answer, _)| answer);
+        let is_told = answer.is_some_and(|answer| self.spec.tells(answer));
+        let mut after = self.spec.step(state, &event.op, answer);
+        // That it did not happen can be said as late as anything, so it is said when it has to be, which is never without a return.
+        let must = event.returned.as_ref().is_some_and(|(_, returned)| *returned == horizon);
+        if !is_told && !must {
+            after.retain(|next| next != state);
+        }
+        let is_inert = answer.is_some_and(|answer| self.spec.is_inert(&event.op, answer));
+        Way { at, is_told, is_inert, after }
     }
 
     /// Only what was answered must have happened.
@@ -168,6 +213,10 @@ mod tests {
                 (Op::Read, _) => vec![*state],
             }
         }
+
+        fn is_inert(&self, op: &Op, _answer: &u8) -> bool {
+            matches!(op, Op::Read)
+        }
     }
 
     fn event(client: usize, op: Op, called: u64, returned: Option<(u8, u64)>) -> Event<Op, u8> {
@@ -196,6 +245,57 @@ mod tests {
             event(2, Op::Read, 3, Some((0, 4))),
         ];
         assert!(check(&Register, &history).is_err());
+    }
+
+    #[test]
+    fn a_write_of_what_is_there_may_be_needed_later() {
+        let write = |value| event(usize::from(value), Op::Write(value), 0, Some((0, 10)));
+        let history = [write(0), write(9), event(1, Op::Read, 11, Some((0, 12)))];
+        assert!(check(&Register, &history).is_ok());
+    }
+
+    /// A register whose writes may end without a word: 1 says so.
+    struct Silent;
+
+    impl Specification for Silent {
+        type State = u8;
+        type Op = Op;
+        type Answer = u8;
+
+        fn initial(&self) -> u8 {
+            0
+        }
+
+        fn step(&self, state: &u8, op: &Op, answer: Option<&u8>) -> Vec<u8> {
+            let mut after = Register.step(state, op, answer);
+            if matches!(op, Op::Write(_)) && answer == Some(&1) {
+                after.push(*state);
+            }
+            after
+        }
+
+        fn tells(&self, answer: &u8) -> bool {
+            *answer != 1
+        }
+    }
+
+    #[test]
+    fn a_write_that_ended_without_a_word_shows_by_then_or_never() {
+        let silent = || event(0, Op::Write(7), 0, Some((1, 6)));
+        let read = |called, seen| event(1, Op::Read, called, Some((seen, called + 1)));
+        let table = [
+            ([2, 0, 4, 0, 8, 0], true),
+            ([2, 0, 4, 7, 8, 7], true),
+            ([2, 0, 4, 0, 8, 7], true),
+            ([2, 7, 4, 0, 8, 0], false),
+        ];
+        for (reads, fits) in table {
+            let reads = reads.chunks(2).map(|each| read(each[0].into(), each[1]));
+            let history: Vec<_> = [silent()].into_iter().chain(reads).collect();
+            assert_eq!(check(&Silent, &history).is_ok(), fits, "{history:?}");
+        }
+        let late = [silent(), read(8, 0), read(10, 7)];
+        assert!(check(&Silent, &late).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 
 use crate::Key;
 
@@ -27,11 +28,13 @@ pub(super) struct Hot {
     generation_bytes: usize,
 }
 
+type Entries = HashMap<Key, Option<Bytes>, RandomState>;
+
 #[derive(Default)]
 struct Shard {
-    young: HashMap<Key, Option<Bytes>>,
+    young: Entries,
     young_bytes: usize,
-    old: HashMap<Key, Option<Bytes>>,
+    old: Entries,
 }
 
 impl Hot {

@@ -133,6 +133,10 @@ impl Keys {
         self.database.journal_disk_space().unwrap_or(0)
     }
 
+    pub fn journal_count(&self) -> usize {
+        self.database.journal_count()
+    }
+
     /// Seals the memtable if it is large enough, for the store's worker to write out.
     ///
     /// Left to itself, the store asks its worker to do so, once per commit beyond the size, over a queue of 1,000; and the

@@ -3,9 +3,15 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crate::clock::Stopwatch;
 
 const FLOOR_BYTES: u64 = 64 << 20;
 const FLOOR_PERCENT: u64 = 5;
+/// More than a disk takes in a moment.
+const PLENTY_BYTES: u64 = 1 << 30;
+const MOMENT_NANOS: u64 = 10_000_000;
 /// What a transaction may be that frees something: small, so that many fit into the reserve.
 const FREEING_BYTES: u64 = 16 << 10;
 
@@ -22,10 +28,21 @@ pub struct Probe(Box<Ask>);
 type Ask = dyn Fn(&Path) -> io::Result<Room> + Send + Sync;
 
 impl Probe {
+    /// While there is plenty, an answer holds for a moment: a lone writer would ask thousands of times a second.
     pub fn file_system() -> Self {
-        Self::new(|path| {
+        let last = Mutex::new(None::<(Stopwatch, Room)>);
+        Self::new(move |path| {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((since, room)) = &*last
+                && room.free > PLENTY_BYTES
+                && since.nanos() < MOMENT_NANOS
+            {
+                return Ok(*room);
+            }
             let stat = rustix::fs::statvfs(path)?;
-            Ok(Room { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize })
+            let room = Room { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize };
+            *last = Some((Stopwatch::start(), room));
+            Ok(room)
         })
     }
 

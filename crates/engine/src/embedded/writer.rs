@@ -26,6 +26,7 @@ const ENTRY_BYTES: u64 = 64;
 /// Below this, replaying the journal is faster than writing a table.
 const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
+const CLOSE_TIDY_NANOS: u64 = 200_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
 /// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
@@ -243,6 +244,11 @@ impl Writer<'_> {
             return;
         }
         let emptied = flushing && waited.is_ok() && keys.is_all_in_tables();
+        if emptied {
+            // The worker removes the journal before this one a moment after the table is there, unless it is told to stop first.
+            let watch = Stopwatch::start();
+            drop(self.wait(&keys, |_| keys.journal_count() == 1 || watch.nanos() > CLOSE_TIDY_NANOS));
+        }
         drop(keys);
         if emptied && let Err(error) = journal::empty(&self.shared.directory.keys()) {
             tracing::warn!(%error, "the journal was not emptied; the next start will replay it");

@@ -104,7 +104,10 @@ async fn here(
 /// A file of this server is read as its address would be, and judged as a blob would be that says the same.
 async fn file_here(ask: &Ask, family: Family, uri: Uri, conditions: Conditions) -> Result<From, Fault> {
     let verify = |refusal: Refusal| Fault::Verify(refusal.into());
-    let head = file::source::source_head(&ask.head, uri, Some(Service::File), false).map_err(verify)?;
+    let mut head = file::source::source_head(&ask.head, uri, Some(Service::File), false).map_err(verify)?;
+    if family == Family::Copy {
+        sources::lend_token(ask, &mut head);
+    }
     let owned = family == Family::Copy && ask.grant.owner && head.account == ask.head.account;
     let (reader, _) = file::source::open_file(&ask.edge, &ask.store, &head, owned).await.map_err(Fault::Verify)?;
     let range = range(&ask.head).map_err(Fault::Request)?;
@@ -139,11 +142,8 @@ async fn admit(ask: &Ask, source: &mut Head, family: Family) -> Result<Grant, Fa
     if family == Family::Copy && ask.grant.owner && !named && source.account == ask.head.account {
         return Ok(ask.grant.clone());
     }
-    let token = ask.head.headers.get(http::header::AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
-    if family == Family::Copy
-        && let Some(token) = token.filter(|_| !named && source.account == ask.head.account)
-    {
-        source.headers.insert(http::header::AUTHORIZATION, token.clone());
+    if family == Family::Copy {
+        sources::lend_token(ask, source);
     }
     ask.edge.admit_inner(source, &get_blob::SPEC).await
 }

@@ -79,10 +79,8 @@ pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
             let mut head = source_head(&ask.head, uri, known, implied)?;
             let near = implied && head.account == ask.head.account && head.service == Service::File;
             let owned = near && ask.grant.owner;
-            let named = head.query.get("sig").is_some() || head.text("authorization").is_some();
-            let token = ask.head.headers.get(AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
-            if let Some(token) = token.filter(|_| near && !named) {
-                head.headers.insert(AUTHORIZATION, token.clone());
+            if near {
+                sources::lend_token(ask, &mut head);
             }
             let (edge, store) = (ask.edge.clone(), ask.store.clone());
             read(&edge, &store, &head, owned).await

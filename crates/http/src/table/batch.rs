@@ -155,7 +155,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
     let head = Head {
         method: inner.method,
         query: Query::parse(query)?,
-        headers,
+        headers: headers.into(),
         target,
         // What was signed is the outer request.
         raw_path: String::new(),

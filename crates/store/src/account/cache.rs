@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use foldhash::fast::RandomState;
 use lazuli_model::AccountName;
 use lazuli_model::account::{Account, AccountSettings};
 
@@ -24,7 +25,7 @@ pub(crate) struct Cache(RwLock<Known>);
 
 #[derive(Default)]
 struct Known {
-    by_name: HashMap<AccountName, (u64, KnownAccount)>,
+    by_name: HashMap<AccountName, (u64, KnownAccount), RandomState>,
     turn: u64,
 }
 

@@ -88,7 +88,8 @@ fn after(
     Pending {
         epoch,
         count: count + u32::from(old.is_none()),
-        inline: inline + inline_length(block) - old.map_or(0, inline_length),
+        // On a cluster both may have been read at different moments; what is decided on that is decided again.
+        inline: (inline + inline_length(block)).saturating_sub(old.map_or(0, inline_length)),
         id_length: block.id.as_bytes().len() as u32,
         touched: now,
         encryption: encryption.clone(),

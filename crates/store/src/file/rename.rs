@@ -1,8 +1,7 @@
 //! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
 
 use lazuli_model::file::arbiter::Act;
-use lazuli_model::file::{Entry, Kind, Rename, Spot};
-use lazuli_model::lease::{self, On};
+use lazuli_model::file::{Entry, Kind, Node, Rename, Spot};
 use lazuli_model::{Lease, Refusal};
 
 use super::rows::Name;
@@ -39,7 +38,7 @@ fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination
         Some(other) if !same_name => Some(tree.node_of(other)?),
         Some(_) | None => None,
     };
-    let lease = permit_source(tree, rename, moved.kind, moved.id)?;
+    let lease = permit_source(tree, rename, &node)?;
     if let Some(other) = &replaced
         && rename.replace
     {
@@ -65,40 +64,27 @@ fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination
     } else if replaced.is_some() {
         // Two names of one file become one.
         tree.orphan(destination.parent)?;
-        let node = lazuli_model::file::Node { links: node.links.saturating_sub(1), ..node };
+        let node = Node { links: node.links.saturating_sub(1), ..node };
         return place(tree, destination, name, node, lease);
     }
     place(tree, destination, name, node, lease)
 }
 
-fn place(
-    tree: &mut Tree<'_, '_>,
-    destination: &Reached,
-    name: String,
-    node: lazuli_model::file::Node,
-    lease: Lease,
-) -> Decided<Entry> {
+fn place(tree: &mut Tree<'_, '_>, destination: &Reached, name: String, node: Node, lease: Lease) -> Decided<Entry> {
     tree.put_name(destination.parent, Name { id: node.id, kind: node.kind, name })?;
     tree.adopt(destination.parent)?;
     tree.put_node(&node)?;
     Ok(entry(node, destination.parent, lease))
 }
 
-/// The lease goes with the file.
-fn permit_source(
-    tree: &mut Tree<'_, '_>,
-    rename: &Rename,
-    kind: Kind,
-    id: lazuli_model::file::FileId,
-) -> Decided<Lease> {
-    let standing = tree.admit(id, Act::Rename)?;
-    match kind {
+/// The lease goes with the file, unless it was broken: a rename makes an end of that, as every write does.
+fn permit_source(tree: &mut Tree<'_, '_>, rename: &Rename, node: &Node) -> Decided<Lease> {
+    match node.kind {
         Kind::Directory => {
-            tree.nobody_beneath(id)?;
+            tree.admit(node.id, Act::Rename)?;
+            tree.nobody_beneath(node.id)?;
             Ok(Lease::Available)
         }
-        Kind::File | Kind::Symlink => {
-            Ok(lease::permit_write(standing.lease, rename.source_lease, tree.now(), On::File)?)
-        }
+        Kind::File | Kind::Symlink => tree.admit_leased(node, Act::Rename, rename.source_lease),
     }
 }

@@ -43,7 +43,8 @@ pub struct Message {
 type State = Vec<Message>;
 
 const SECOND: u64 = 10_000_000;
-const WEEK: u64 = 7 * 24 * 60 * 60;
+const DAY: u64 = 24 * 60 * 60;
+const WEEK: u64 = 7 * DAY;
 
 /// A message of an answer.
 #[derive(Debug)]
@@ -64,9 +65,27 @@ fn number(shown: &str) -> Option<u64> {
     (text(value) == shown).then_some(value)
 }
 
+fn inner(part: &str, tag: &str) -> Option<String> {
+    Some(part.split(&format!("<{tag}>")).nth(1)?.split('<').next()?.to_owned())
+}
+
+/// The second of the day at which a call happened, if its answer tells: when a message was inserted, or how long it is hidden.
+fn second(call: &Call, answer: &Answer) -> Option<u64> {
+    let (told, later) = match call {
+        Call::Put { .. } => (inner(&answer.text(), "InsertionTime"), 0),
+        Call::Get { hidden, .. } => (inner(&answer.text(), "TimeNextVisible"), *hidden),
+        Call::Update { hidden, .. } => (answer.header("x-ms-time-next-visible").map(str::to_owned), *hidden),
+        Call::Peek { .. } | Call::Delete { .. } | Call::Clear => (None, 0),
+    };
+    // Sat, 29 Nov 2025 08:00:10 GMT
+    let told = told?;
+    let time = told.split(' ').nth(4)?.split(':').map(|part| part.parse::<u64>().ok());
+    let seconds = time.reduce(|sum, part| Some(sum? * 60 + part?))??;
+    Some((seconds + DAY - later) % DAY)
+}
+
 fn shown(answer: &Answer) -> Vec<Shown> {
     let body = answer.text();
-    let inner = |part: &str, tag: &str| Some(part.split(&format!("<{tag}>")).nth(1)?.split('<').next()?.to_owned());
     let of = |part: &str| Shown {
         id: inner(part, "MessageId").unwrap_or_default(),
         receipt: inner(part, "PopReceipt"),
@@ -199,7 +218,11 @@ impl Specification for OneQueue {
 
     fn step(&self, state: &State, op: &Asked<Call>, answer: Option<&Answer>) -> Vec<State> {
         let mut states: Vec<State> = Vec::new();
+        let second = answer.and_then(|answer| second(&op.call, answer));
         for now in op.moments(None) {
+            if second.is_some_and(|second| now / SECOND % DAY != second) {
+                continue;
+            }
             let next = match (&op.call, answer) {
                 (Call::Get { most, hidden }, None) => taken_unseen(state, *most, *hidden, now),
                 (call, answer) => after(state, call, now, answer).into_iter().collect(),

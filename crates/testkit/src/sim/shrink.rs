@@ -31,6 +31,19 @@ impl<O: Object> Specification for Judging<'_, O> {
         }
         after
     }
+
+    fn tells(&self, answer: &Answer) -> bool {
+        answer.is_known()
+    }
+
+    fn is_inert(&self, op: &Asked<O::Call>, answer: &Answer) -> bool {
+        inert::<O>(&op.call, answer)
+    }
+}
+
+/// What was refused, and what only looks, changes nothing.
+fn inert<O: Object>(call: &O::Call, answer: &Answer) -> bool {
+    answer.is_known() && (O::reads(call) || !answer.good())
 }
 
 /// False when nobody knows.
@@ -59,7 +72,7 @@ fn shrink<O: Object>(object: &O, mut history: Vec<Record<O>>) -> (Vec<Record<O>>
     for at in (0..history.len()).rev() {
         let record = &history[at];
         let inert = match &record.returned {
-            Some((answer, _)) => O::reads(&record.op.call) || (answer.is_known() && !answer.good()),
+            Some((answer, _)) => O::reads(&record.op.call) || inert::<O>(&record.op.call, answer),
             None => O::reads(&record.op.call),
         };
         if inert {

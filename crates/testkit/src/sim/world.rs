@@ -29,6 +29,8 @@ use super::wire::{Answer, Request, Told, Wire};
 use crate::chance::Chance;
 use crate::client::{ACCOUNT, KEY};
 
+const YEAR: u64 = 365 * 24 * 60 * 60;
+
 /// What a world came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -121,7 +123,9 @@ pub fn serve(
     let store = Store::new(engine, content).digesting_here();
     let next = AtomicU64::new(first);
     let ids = Arc::new(move || (u128::from(next.fetch_add(1, SeqCst)) << 64) | 0x51);
-    let edge = Edge::new(store.clone(), accounts(KEY), Options::default(), ids);
+    // The only time here is that of the scene: who is stopped for a minute has not been silent for one.
+    let patient = Options { header_read_seconds: YEAR, body_idle_seconds: YEAR, ..Options::default() };
+    let edge = Edge::new(store.clone(), accounts(KEY), patient, ids);
     Scene::new(edge, store, time, mischief, marks, first)
 }
 
