@@ -98,7 +98,8 @@ struct State {
     killed: Option<Restarts>,
     /// After a restart.
     memory: f64,
-    disk: u64,
+    /// Bytes of it for each blob, those included that were written while it was killed.
+    disk: f64,
 }
 
 /// A server that is filled.
@@ -108,8 +109,10 @@ struct Party {
     data: PathBuf,
     /// Names up to here are blobs.
     filled: AtomicU64,
-    /// Where those go on that are written while it is killed.
+    /// Where reads go on.
     numbers: AtomicU64,
+    /// How many were written beside them while it was killed.
+    others: AtomicU64,
 }
 
 fn fill_blobs(options: &Options, scratch: &Scratch) -> io::Result<(Vec<State>, Vec<Measure>)> {
@@ -169,7 +172,8 @@ impl Party {
         for container in [CONTAINER, "puts"] {
             ask(server.at, &Site::Azure.create_container(container))?;
         }
-        Ok(Party { launch, server, data, filled: AtomicU64::new(0), numbers: AtomicU64::new(0) })
+        let [filled, numbers, others] = [const { AtomicU64::new(0) }; 3];
+        Ok(Party { launch, server, data, filled, numbers, others })
     }
 
     /// Fills it up to `level`, and restarts it.
@@ -180,7 +184,9 @@ impl Party {
         pause(Duration::from_secs(1));
         let (who, memory, disk) =
             (party.launch.name, party.server.process.resident_megabytes()?, bytes_on_disk(&party.data)?);
-        let state = State { level: level.max(from), who, fill_rate, stopped, killed: None, memory, disk };
+        let level = level.max(from);
+        let disk = disk as f64 / (level + party.others.load(Ordering::Relaxed)) as f64;
+        let state = State { level, who, fill_rate, stopped, killed: None, memory, disk };
         println!("{}", state.markdown());
         Ok((party, state))
     }
@@ -206,10 +212,10 @@ impl Party {
     }
 
     fn restart(self, end: End, times: usize) -> io::Result<(Party, Restarts)> {
-        let Party { launch, server, data, filled, numbers } = self;
+        let Party { launch, server, data, filled, numbers, others } = self;
         let probe = Site::Azure.get(CONTAINER, 1, SMALL);
-        let (server, restarts) = restart::measure(&launch, server, end, &probe, &numbers, times)?;
-        Ok((Party { launch, server, data, filled, numbers }, restarts))
+        let (server, restarts) = restart::measure(&launch, server, end, &probe, &others, times)?;
+        Ok((Party { launch, server, data, filled, numbers, others }, restarts))
     }
 }
 
@@ -230,11 +236,10 @@ impl State {
         let State { level, who, fill_rate, stopped, killed, memory, disk } = self;
         let whole = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.0}"));
         format!(
-            "| {level} | {who} | {} | {} | {} | {memory:.0} | {:.0} |",
+            "| {level} | {who} | {} | {} | {} | {memory:.0} | {disk:.0} |",
             whole(*fill_rate),
             whole(stopped.worst()),
-            whole(killed.as_ref().and_then(Restarts::worst)),
-            *disk as f64 / *level as f64
+            whole(killed.as_ref().and_then(Restarts::worst))
         )
     }
 }
