@@ -235,7 +235,7 @@ pub struct Items {
 
 impl Items {
     /// Where the next one is to be written.
-    pub fn next(&mut self) -> &mut String {
+    pub fn another(&mut self) -> &mut String {
         if !std::mem::take(&mut self.first) {
             self.out.push(',');
         }

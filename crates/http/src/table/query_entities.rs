@@ -59,7 +59,7 @@ fn told(head: &Head, format: Format, table: &TableName, page: &EntityPage) -> Re
             let metadata = links::metadata(head, table, false);
             let mut read = Ok(());
             let text = writing.list(&metadata, page.items.len(), |items| {
-                read = page.each(|entity| writing.entity(items.next(), None, entity));
+                read = page.each(|entity| writing.entity(items.another(), None, entity));
             });
             read.map(|()| answer.json(level.content_type(), text))
         }

@@ -40,7 +40,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             answer.json(
                 level.content_type(),
                 writing.list(&metadata, page.names.len(), |items| {
-                    page.names.iter().for_each(|name| writing.table(items.next(), None, name));
+                    page.names.iter().for_each(|name| writing.table(items.another(), None, name));
                 }),
             )
         }
