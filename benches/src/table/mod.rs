@@ -43,9 +43,9 @@ pub struct Options {
     /// Without Azurite and PostgreSQL
     #[arg(long)]
     alone: bool,
-    /// Azurite's table has no more than so many
-    #[arg(long)]
-    azurite_entities: Option<u64>,
+    /// Azurite's table has no more than so many: the more there are, the longer each batch takes it
+    #[arg(long, default_value_t = 100_000)]
+    azurite_entities: u64,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[arg(long, default_value_t = 3)]
@@ -189,7 +189,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     let scratch = Scratch::new(&options.scratch)?;
     let azurite = (!options.alone).then_some(options.clients.as_path());
     let mut field = Field::start(&options.lazuli, azurite, &scratch.0)?;
-    field.fill(options.entities, options.azurite_entities.unwrap_or(options.entities))?;
+    field.fill(options.entities, options.azurite_entities.min(options.entities))?;
     let mut rows = Vec::new();
     for (work, clients) in Work::ALL {
         for &clients in clients {
