@@ -2,7 +2,7 @@
 
 use crate::clock::pause;
 use crate::contest::{Contest, Measure, Pace, Side};
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::process::Process;
 use crate::report::{self, Findings};
 use crate::request::Site;
@@ -24,15 +24,8 @@ enum Who {
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put Azurite and Node
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: PathBuf,
-    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// Who takes part
     #[arg(long, value_delimiter = ',', default_value = "lazuli,azurite,nginx,fio")]
     sides: Vec<Who>,
@@ -69,10 +62,10 @@ struct Party {
 }
 
 pub fn run(options: &Options) -> io::Result<()> {
-    let scratch = Scratch::new(&options.scratch)?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
     let mut findings = Findings {
         load_before: report::load_average(),
-        versions: peers::versions(&options.clients),
+        versions: peers::versions(&options.stage.clients),
         ..Findings::default()
     };
     let mut parties = start(options, &scratch, &mut findings)?;
@@ -101,8 +94,8 @@ fn start(options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::R
     let mut parties = Vec::new();
     for &who in &options.sides {
         let launch = match who {
-            Who::Lazuli => peers::lazuli(&options.lazuli, &scratch.0)?,
-            Who::Azurite => peers::azurite(&options.clients, &scratch.0)?,
+            Who::Lazuli => peers::lazuli(&options.stage.lazuli, &scratch.0)?,
+            Who::Azurite => peers::azurite(&options.stage.clients, &scratch.0)?,
             Who::Nginx => peers::nginx(&scratch.0)?,
             Who::Fio => continue,
         };

@@ -7,7 +7,7 @@
 use crate::clock::pause;
 use crate::contest::{Contest, Measure, Pace, Side};
 use crate::load::Load;
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::plot::{Chart, Line};
 use crate::process::Process;
 use crate::report;
@@ -26,15 +26,8 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put Azurite and Node
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: PathBuf,
-    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// How many blobs there are, one level after the other, ascending
     #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000,10000000")]
     levels: Vec<u64>,
@@ -70,13 +63,13 @@ const PAGE: u64 = 100;
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let (machine, states, blobs) = {
-        let scratch = Scratch::new(&options.scratch)?;
+        let scratch = Scratch::new(&options.stage.scratch)?;
         let (states, blobs) = fill_blobs(options, &scratch)?;
         (report::machine(&scratch.0), states, blobs)
     };
-    let entities = fill_entities(options, &Scratch::new(&options.scratch)?)?;
+    let entities = fill_entities(options, &Scratch::new(&options.stage.scratch)?)?;
     draw(&blobs, &entities, options.report.as_deref())?;
-    let azurite = peers::versions(&options.clients)[0].clone();
+    let azurite = peers::versions(&options.stage.clients)[0].clone();
     let text = format!(
         "{machine} Load average before the run: {load_before}. {azurite}, PostgreSQL.\n\n{}\n{}\n{}",
         states_table(&states),
@@ -116,9 +109,9 @@ struct Party {
 }
 
 fn fill_blobs(options: &Options, scratch: &Scratch) -> io::Result<(Vec<State>, Vec<Measure>)> {
-    let mut parties = vec![Party::start(peers::lazuli(&options.lazuli, &scratch.0)?, scratch.0.join("lazuli"))?];
+    let mut parties = vec![Party::start(peers::lazuli(&options.stage.lazuli, &scratch.0)?, scratch.0.join("lazuli"))?];
     if !options.alone {
-        parties.push(Party::start(peers::azurite(&options.clients, &scratch.0)?, scratch.0.join("azurite"))?);
+        parties.push(Party::start(peers::azurite(&options.stage.clients, &scratch.0)?, scratch.0.join("azurite"))?);
     }
     let (mut states, mut measures) = (Vec::new(), Vec::new());
     for &level in &options.levels {
@@ -253,8 +246,8 @@ fn states_table(states: &[State]) -> String {
 }
 
 fn fill_entities(options: &Options, scratch: &Scratch) -> io::Result<Vec<Measure>> {
-    let azurite = (!options.alone).then_some(options.clients.as_path());
-    let mut field = Field::start(&options.lazuli, azurite, &scratch.0)?;
+    let azurite = (!options.alone).then_some(options.stage.clients.as_path());
+    let mut field = Field::start(&options.stage.lazuli, azurite, &scratch.0)?;
     let mut measures = Vec::new();
     for &level in &options.entities {
         field.fill(level, options.azurite_entities)?;

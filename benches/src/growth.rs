@@ -3,7 +3,7 @@
 
 use crate::contest::{Contest, Measure, Pace, Side};
 use crate::load::Load;
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::report;
 use crate::request::{Request, Site, noise};
 use crate::server::{Server, ask};
@@ -16,15 +16,8 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put the peers; there are none here
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: Option<PathBuf>,
-    /// Data goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// What is many
     #[arg(long, default_value_t = 1_000_000)]
     many: u64,
@@ -55,9 +48,9 @@ struct Pair {
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
-    let scratch = Scratch::new(&options.scratch)?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
     let versions_on = ["--setting", "devstoreaccount1:versioning=on"];
-    let launch = peers::lazuli_with(&options.lazuli, &scratch.0, &versions_on)?;
+    let launch = peers::lazuli_with(&options.stage.lazuli, &scratch.0, &versions_on)?;
     let server = launch.start(&peers::probe(&launch))?;
     let numbers = AtomicU64::new(0);
     let mut rows = Vec::new();

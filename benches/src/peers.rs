@@ -8,6 +8,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Where everything is that a race needs.
+#[derive(clap::Args)]
+pub struct Stage {
+    /// The binary that is measured
+    #[arg(long, default_value = "target/release/lazuli")]
+    pub lazuli: PathBuf,
+    /// Where conformance/install put Azurite and Node
+    #[arg(long, env = "LAZULI_CLIENTS")]
+    pub clients: PathBuf,
+    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
+    #[arg(long, default_value = "target")]
+    pub scratch: PathBuf,
+}
+
 pub fn lazuli(binary: &Path, scratch: &Path) -> io::Result<Launch> {
     lazuli_at("--blob-port", binary, scratch, &[])
 }

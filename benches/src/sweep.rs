@@ -4,7 +4,7 @@
 //! memory to new files, with fdatasync behind each. What large puts leave is deleted after each line, so that the disk does not fill.
 
 use crate::contest::{Contest, Measure, Pace, Side};
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::plot::{Chart, Line};
 use crate::process::Process;
 use crate::report;
@@ -19,15 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put Azurite and Node
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: PathBuf,
-    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// Seconds of one window; it lasts until every client has its answer
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -99,14 +92,14 @@ struct Party {
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
-    let scratch = Scratch::new(&options.scratch)?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
     // The first is what a server is asked for to see that it is there.
     let mut files = vec![("small", 1 << 10, 1)];
     let sizes = || SIZES.iter().filter(|size| size.bytes <= options.largest);
     files.extend(sizes().map(|size| (size.container, size.bytes, size.count)));
-    let mut launches = vec![peers::lazuli(&options.lazuli, &scratch.0)?];
+    let mut launches = vec![peers::lazuli(&options.stage.lazuli, &scratch.0)?];
     if !options.alone {
-        launches.push(peers::azurite(&options.clients, &scratch.0)?);
+        launches.push(peers::azurite(&options.stage.clients, &scratch.0)?);
         launches.push(peers::nginx_with(&scratch.0, &files)?);
     }
     let mut parties = Vec::new();
@@ -237,7 +230,7 @@ fn lines(measures: &[Measure], point: impl Fn(&Measure) -> Option<(f64, f64)>) -
 
 fn write(measures: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let machine = report::machine(&scratch.0);
-    let peers = peers::versions(&options.clients).join(", ");
+    let peers = peers::versions(&options.stage.clients).join(", ");
     let mut text = format!("{machine} Load average before the run: {load_before}. Peers: {peers}.\n\n");
     text += &report::race(measures, None);
     println!("\n{text}");

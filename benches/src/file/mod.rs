@@ -9,7 +9,7 @@ mod local;
 use crate::clock::{now, pause};
 use crate::contest::{Contest, Measure, Pace, Side, print};
 use crate::load::{Load, Tally};
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::report;
 use crate::request::{Request, Share};
 use crate::server::{Server, ask};
@@ -35,12 +35,8 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Data goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// Files in the one directory
     #[arg(long, default_value_t = 100_000)]
     files: u64,
@@ -117,8 +113,8 @@ struct Race<'a> {
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
-    let scratch = Scratch::new(&options.scratch)?;
-    let server = peers::lazuli_file(&options.lazuli, &scratch.0)?.start(&crate::request::list_queues())?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
+    let server = peers::lazuli_file(&options.stage.lazuli, &scratch.0)?.start(&crate::request::list_queues())?;
     let local = Local::new(&scratch.0.join("local"), options.mebibytes, options.files)?;
     let mut race = Race { options, share: Share("bench"), server, local, scratch: &scratch, rows: Vec::new() };
     race.prepare()?;

@@ -10,7 +10,7 @@ mod redis;
 
 use crate::contest::{Contest, Measure, Pace, Side};
 use crate::databases;
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::plot::{Chart, Line};
 use crate::process::Process;
 use crate::report;
@@ -23,15 +23,8 @@ const TEXT: usize = 256;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put Azurite and Node
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: PathBuf,
-    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// Messages in the queue while it is measured
     #[arg(long, value_delimiter = ',', default_value = "10,1000,100000,1000000")]
     depths: Vec<u64>,
@@ -84,12 +77,12 @@ type Party = (Box<dyn Peer>, Process);
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
-    let scratch = Scratch::new(&options.scratch)?;
-    let lazuli = start(peers::lazuli_queue(&options.lazuli, &scratch.0)?)?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
+    let lazuli = start(peers::lazuli_queue(&options.stage.lazuli, &scratch.0)?)?;
     let mut parties: Vec<Party> = vec![(Box::new(azure::Azure::new("Lazuli", lazuli.at)?), lazuli.process)];
     let mut others = None;
     if !options.alone {
-        let azurite = start(peers::azurite_queue(&options.clients, &scratch.0)?)?;
+        let azurite = start(peers::azurite_queue(&options.stage.clients, &scratch.0)?)?;
         let (redis, postgres) = (databases::redis(&scratch.0)?, databases::postgres(&scratch.0)?);
         parties.push((Box::new(azure::Azure::new("Azurite", azurite.at)?), azurite.process));
         parties.push((Box::new(redis::Redis { port: redis.port }), redis.process));
@@ -140,7 +133,7 @@ fn side((peer, process): &Party, work: Work) -> Side<'_> {
 
 fn write(rows: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let machine = report::machine(&scratch.0);
-    let versions = [report::run("redis-server", &["--version"]), peers::versions(&options.clients)[0].clone()];
+    let versions = [report::run("redis-server", &["--version"]), peers::versions(&options.stage.clients)[0].clone()];
     let mut text = format!("{machine} Load average before the run: {load_before}. {}.\n\n", versions.join(". "));
     text += &report::race(rows, Some("depth"));
     println!("\n{text}");

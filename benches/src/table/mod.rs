@@ -9,7 +9,7 @@ mod postgres;
 
 use crate::contest::{Contest, Measure, Pace, Side};
 use crate::databases::{self, Database};
-use crate::peers::{self, Scratch};
+use crate::peers::{self, Scratch, Stage};
 use crate::process::Process;
 use crate::report;
 use crate::server::{Launch, Server};
@@ -28,15 +28,8 @@ const WANTED_NUMBER: u64 = 7;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The binary that is measured
-    #[arg(long, default_value = "target/release/lazuli")]
-    lazuli: PathBuf,
-    /// Where conformance/install put Azurite and Node
-    #[arg(long, env = "LAZULI_CLIENTS")]
-    clients: PathBuf,
-    /// Data of all servers goes below here, and is removed at the end. Must be on a disk
-    #[arg(long, default_value = "target")]
-    scratch: PathBuf,
+    #[command(flatten)]
+    stage: Stage,
     /// Entities in the table that is read and scanned
     #[arg(long, default_value_t = 1_000_000)]
     entities: u64,
@@ -186,9 +179,9 @@ impl Field {
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
-    let scratch = Scratch::new(&options.scratch)?;
-    let azurite = (!options.alone).then_some(options.clients.as_path());
-    let mut field = Field::start(&options.lazuli, azurite, &scratch.0)?;
+    let scratch = Scratch::new(&options.stage.scratch)?;
+    let azurite = (!options.alone).then_some(options.stage.clients.as_path());
+    let mut field = Field::start(&options.stage.lazuli, azurite, &scratch.0)?;
     field.fill(options.entities, options.azurite_entities.min(options.entities))?;
     let mut rows = Vec::new();
     for (work, clients) in Work::ALL {
@@ -233,7 +226,7 @@ fn whole(seen: u64, wanted: u64) -> io::Result<()> {
 
 fn write(rows: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
     let machine = report::machine(&scratch.0);
-    let azurite = peers::versions(&options.clients)[0].clone();
+    let azurite = peers::versions(&options.stage.clients)[0].clone();
     let mut text = format!("{machine} Load average before the run: {load_before}. {azurite}, PostgreSQL.\n\n");
     text += &report::race(rows, Some("entities there"));
     println!("\n{text}");
