@@ -119,8 +119,7 @@ fn line(
     let mut contest = Contest { title: work.title().into(), clients, sides: Vec::new() };
     for party in parties.iter().filter(|party| sides.contains(&party.who)) {
         let site = if party.who == Who::Nginx { Site::Files } else { Site::Azure };
-        let (request, numbers) = (Box::new(work.request(&site)), &party.numbers);
-        contest.sides.push(Side::Served { who: party.launch.name, by: &party.server, request, numbers });
+        contest.sides.push(Side::served(&party.server, party.launch.name, work.request(&site), &party.numbers));
     }
     if sides.contains(&Who::Fio) && options.sides.contains(&Who::Fio) {
         contest.sides.push(Side::Fio);
@@ -151,10 +150,8 @@ fn grown(lazuli: Party, options: &Options, scratch: &Scratch, findings: &mut Fin
         pause(Duration::from_secs(1));
         findings.memory.push((launch.name, "restarted, filled", server.process.resident_megabytes()?));
         for (title, page) in [("first page of 100", 100), ("first page of 1000", 1000), ("first page of 5000", 5000)] {
-            let side = |who, container, count| {
-                let request = Box::new(Site::Azure.list(container, page, count));
-                Side::Served { who, by: &server, request, numbers: &numbers }
-            };
+            let side =
+                |who, container, count| Side::served(&server, who, Site::Azure.list(container, page, count), &numbers);
             let mut sides = vec![side("of all blobs", "filled", options.fill)];
             if page <= SMALL_COUNT {
                 sides.push(side("of 1 k blobs", "small", SMALL_COUNT));

@@ -7,6 +7,7 @@ use crate::request::{Request, Right};
 use crate::server::{Server, ask};
 use crate::turns::Turns;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
@@ -45,7 +46,8 @@ pub struct Contest<'a> {
 pub enum Side<'a> {
     Served {
         who: &'static str,
-        by: &'a Server,
+        at: SocketAddr,
+        process: Process,
         request: Box<Request>,
         numbers: &'a AtomicU64,
     },
@@ -73,6 +75,12 @@ pub struct Measure {
     pub memory: Option<f64>,
 }
 
+impl<'a> Side<'a> {
+    pub fn served(by: &Server, who: &'static str, request: Request, numbers: &'a AtomicU64) -> Side<'a> {
+        Side::Served { who, at: by.at, process: by.process, request: Box::new(request), numbers }
+    }
+}
+
 impl Contest<'_> {
     /// `everyone` is stopped while another's window lasts.
     pub fn run(&self, everyone: &[Process], scratch: &Path, pace: Pace) -> io::Result<Vec<Measure>> {
@@ -98,9 +106,9 @@ impl Contest<'_> {
     /// Whoever answers wrongly, however fast, takes no part.
     fn look(&self, side: &Side) -> io::Result<()> {
         match side {
-            Side::Served { who, by, request, .. } if request.right != Right::Anything => {
-                by.process.release()?;
-                ask(by.at, request).map_err(|error| self.failed(who, &error))
+            Side::Served { who, at, process, request, .. } if request.right != Right::Anything => {
+                process.release()?;
+                ask(*at, request).map_err(|error| self.failed(who, &error))
             }
             Side::Served { .. } | Side::Turns(_) | Side::Fio => Ok(()),
         }
@@ -116,10 +124,10 @@ impl Contest<'_> {
                 let (beside, latency, cpu, memory) = (None, None, None, None);
                 Ok(Measure { title, beside, clients, who: "fio", rate, megabytes, latency, cpu, memory })
             }
-            Side::Served { who, by, request, numbers } => {
-                by.process.release()?;
-                let load = Load { at: by.at, request, numbers, clients, threads, period, limit: u64::MAX };
-                self.costed(who, by.process, 1.0, || load.run())
+            Side::Served { who, at, process, request, numbers } => {
+                process.release()?;
+                let load = Load { at: *at, request, numbers, clients, threads, period, limit: u64::MAX };
+                self.costed(who, *process, 1.0, || load.run())
             }
             Side::Turns(turns) => {
                 turns.process.release()?;

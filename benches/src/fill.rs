@@ -151,7 +151,7 @@ fn lines(level: u64, parties: &[Party], options: &Options, scratch: &Scratch) ->
     for (title, clients, request) in works {
         let sides = parties.iter().map(|party| {
             let numbers = if title.starts_with("PUT") { &party.filled } else { &party.numbers };
-            Side::Served { who: party.launch.name, by: &party.server, request: Box::new(request.clone()), numbers }
+            Side::served(&party.server, party.launch.name, request.clone(), numbers)
         });
         let contest = Contest { title: title.into(), clients, sides: sides.collect() };
         measures.extend(contest.run(&everyone, &scratch.0, Pace::new(options.seconds, options.rounds))?);

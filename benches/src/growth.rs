@@ -63,12 +63,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     .into_iter()
     .chain(versions(&server, options.many)?)
     {
-        let side = |(who, request): &(&'static str, Request)| Side::Served {
-            who,
-            by: &server,
-            request: Box::new(request.clone()),
-            numbers: &numbers,
-        };
+        let side = |(who, request): &(&'static str, Request)| Side::served(&server, who, request.clone(), &numbers);
         let contest = Contest {
             title: pair.title.into(),
             clients: pair.clients,

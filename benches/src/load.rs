@@ -1,7 +1,8 @@
 //! The load generator: closed-loop clients, each with one connection and one request in flight, over few threads.
 //!
 //! It shares the machine with the server it measures, so it does one `write` and one `read` per small request and
-//! nothing else worth naming; both ends of every comparison are driven by it.
+//! nothing else worth naming; both ends of every comparison are driven by it. A thread that has one client waits for the
+//! server in its `read`, with several clients for all of them in `epoll_wait`.
 
 use crate::clock::now;
 use crate::reply::Reply;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A server that says nothing for so long has failed.
-const SILENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+const SILENCE: Duration = Duration::from_secs(60);
 const BUFFER: usize = 256 << 10;
 
 pub struct Load<'a> {
@@ -96,18 +97,22 @@ impl Load<'_> {
     /// One thread's clients, to their last reply. Each sends at least one request, however long the others keep the thread.
     fn drive(&self, mut connections: Vec<Connection>, began: Instant) -> io::Result<Part> {
         let deadline = began + self.period;
+        if let [alone] = &mut connections[..] {
+            return self.drive_alone(alone, began, deadline);
+        }
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let mut part = Part { ended: began, bytes: 0, latencies: Vec::new(), buffer: vec![0; BUFFER] };
+        let mut part = Part::new(began);
         for (index, connection) in connections.iter().enumerate() {
             // Edge triggered: registered once, both ways, and never touched again.
             let interest = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
             epoll::add(&queue, &connection.stream, epoll::EventData::new_u64(index as u64), interest)?;
         }
         let mut busy = connections.iter_mut().map(|each| usize::from(each.begin(self, began, deadline))).sum::<usize>();
+        let patience = Timespec { tv_sec: SILENCE.as_secs().cast_signed(), tv_nsec: 0 };
         let mut events = Vec::with_capacity(connections.len());
         while busy > 0 {
-            match epoll::wait(&queue, spare_capacity(&mut events), Some(&SILENCE)) {
-                Ok(0) => return Err(io::Error::new(ErrorKind::TimedOut, "the server has stopped answering")),
+            match epoll::wait(&queue, spare_capacity(&mut events), Some(&patience)) {
+                Ok(0) => return Err(silent()),
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
@@ -127,12 +132,39 @@ impl Load<'_> {
     }
 }
 
+impl Load<'_> {
+    fn drive_alone(&self, connection: &mut Connection, began: Instant, deadline: Instant) -> io::Result<Part> {
+        connection.stream.set_nonblocking(false)?;
+        connection.stream.set_read_timeout(Some(SILENCE))?;
+        connection.blocking = true;
+        let (mut part, mut at) = (Part::new(began), began);
+        while connection.begin(self, at, deadline) {
+            at = loop {
+                if let Some(end) = connection.advance(self, &mut part)? {
+                    break end;
+                }
+            };
+        }
+        Ok(part)
+    }
+}
+
+fn silent() -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, "the server has stopped answering")
+}
+
 /// What one thread saw.
 struct Part {
     ended: Instant,
     bytes: u64,
     latencies: Vec<u32>,
     buffer: Vec<u8>,
+}
+
+impl Part {
+    fn new(began: Instant) -> Part {
+        Part { ended: began, bytes: 0, latencies: Vec::new(), buffer: vec![0; BUFFER] }
+    }
 }
 
 struct Connection {
@@ -142,6 +174,8 @@ struct Connection {
     reply: Reply,
     began: Instant,
     waiting: bool,
+    /// Reading waits for as long as a server may be silent.
+    blocking: bool,
 }
 
 impl Connection {
@@ -150,7 +184,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         let head = load.request.head.clone();
-        Ok(Connection { stream, head, sent: 0, reply: Reply::new(), began: now(), waiting: false })
+        Ok(Connection { stream, head, sent: 0, reply: Reply::new(), began: now(), waiting: false, blocking: false })
     }
 
     /// Takes the next name; false when the window is over.
@@ -177,6 +211,7 @@ impl Connection {
             let length = match self.stream.read(&mut part.buffer) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed a connection")),
                 Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.blocking => return Err(silent()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),

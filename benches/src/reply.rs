@@ -86,7 +86,7 @@ fn parse(head: &[u8], status: u16, headless: bool) -> io::Result<Reply> {
     if got != Some(status) {
         return Err(refused());
     }
-    if headless {
+    if headless || status == 204 {
         return Ok(Reply::Body { remaining: 0 });
     }
     for line in head.split(|&byte| byte == b'\n') {

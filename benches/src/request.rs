@@ -1,5 +1,6 @@
 //! Requests, made once. An account SAS in the query keeps them static, so that the generator only writes bytes:
-//! of the head nothing changes but ten digits of the name, and all connections send the same body.
+//! of the head nothing changes but some digits, those of the name mostly, and all connections send the same body. Where
+//! digits of the body change, all of it stands in the head.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,8 +15,8 @@ const DIGITS: usize = 10;
 #[derive(Clone)]
 pub struct Request {
     pub head: Vec<u8>,
-    /// Where the ten digits of the name are.
-    number_at: Option<usize>,
+    /// Where the name's number is, or parts of it.
+    digits: Vec<Digits>,
     /// Which page of a blob is written.
     page: Option<Page>,
     /// Names are taken round robin from this many; without it every request has a new name.
@@ -42,6 +43,7 @@ pub enum Right {
     Noise(usize),
     /// So many of this element.
     Elements(&'static str, u64),
+    Contains(&'static str),
 }
 
 impl Right {
@@ -62,6 +64,10 @@ impl Right {
                 let text = String::from_utf8_lossy(body);
                 differs(element, text.matches(&format!("<{element}>")).count() as u64, count)
             }
+            Right::Contains(part) => {
+                let text = String::from_utf8_lossy(body);
+                if text.contains(part) { Ok(()) } else { Err(format!("expected {part} in {text}")) }
+            }
         }
     }
 }
@@ -79,12 +85,28 @@ impl Request {
         if let Some(page) = self.page {
             // An odd factor goes over all of them before it meets one again, here and there.
             let from = number.wrapping_mul(0x9E37_79B9) % page.count * page.bytes;
-            write_digits(&mut head[page.range_at..], from);
-            write_digits(&mut head[page.range_at + DIGITS + 1..], from + page.bytes - 1);
+            write_number(head, page.range_at, from);
+            write_number(head, page.range_at + DIGITS + 1, from + page.bytes - 1);
         }
-        let Some(at) = self.number_at else { return };
         let number = if self.scattered { number.wrapping_mul(0x9E37_79B9_7F4A_7C15) } else { number };
-        write_digits(&mut head[at..], self.population.map_or(number, |population| number % population));
+        let number = self.population.map_or(number, |population| number % population);
+        for digits in &self.digits {
+            write_digits(&mut head[digits.at..][..digits.count], number / digits.unit);
+        }
+    }
+}
+
+/// The last `count` digits of how many times `unit` goes into the number.
+#[derive(Clone, Copy)]
+struct Digits {
+    at: usize,
+    count: usize,
+    unit: u64,
+}
+
+impl Digits {
+    fn name(at: usize) -> Digits {
+        Digits { at, count: DIGITS, unit: 1 }
     }
 }
 
@@ -111,14 +133,18 @@ impl Range {
         // An odd factor visits every slot of a power of two.
         let number = if self.scattered { number.wrapping_mul(0x9E37_79B1) } else { number };
         let from = number % self.slots * self.size;
-        write_digits(&mut head[self.from_at..], from);
-        write_digits(&mut head[self.from_at + DIGITS + 1..], from + self.size - 1);
+        write_number(head, self.from_at, from);
+        write_number(head, self.from_at + DIGITS + 1, from + self.size - 1);
     }
+}
+
+fn write_number(head: &mut [u8], at: usize, number: u64) {
+    write_digits(&mut head[at..][..DIGITS], number);
 }
 
 fn write_digits(to: &mut [u8], number: u64) {
     let mut rest = number;
-    for digit in to[..DIGITS].iter_mut().rev() {
+    for digit in to.iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
@@ -175,9 +201,8 @@ impl Site {
         let length_header = format!("Content-Length: {}\r\n", body.len());
         let extra = format!("{BEFORE}{zeros}-{zeros}\r\nx-ms-page-write: update\r\n{length_header}");
         let request = self.numbered_with("PUT", container, "comp=page&", &extra, 201);
-        let found = request.head.windows(BEFORE.len()).position(|part| part == BEFORE.as_bytes());
         let bytes = body.len() as u64;
-        let page = found.map(|at| Page { range_at: at + BEFORE.len(), bytes, count: length / bytes });
+        let page = Some(Page { range_at: behind(&request.head, BEFORE), bytes, count: length / bytes });
         Request { population: Some(population), page, body, ..request }
     }
 
@@ -234,9 +259,9 @@ impl Site {
             Site::Azure => format!("?{query}{}", sas()),
             Site::Files => String::new(),
         };
-        let number_at = Some(method.len() + 1 + before.len());
+        let digits = vec![Digits::name(method.len() + 1 + before.len())];
         let zeros = "0".repeat(DIGITS);
-        Request { number_at, ..request(method, &format!("{before}{zeros}{query}"), extra, status) }
+        Request { digits, ..request(method, &format!("{before}{zeros}{query}"), extra, status) }
     }
 }
 
@@ -263,7 +288,7 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
     let head = format!("{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {VERSION}\r\n{extra}\r\n");
     Request {
         head: head.into_bytes(),
-        number_at: None,
+        digits: Vec::new(),
         page: None,
         population: None,
         scattered: false,
@@ -327,9 +352,9 @@ impl Share<'_> {
 
     fn numbered(&self, method: &str, directory: &str, extra: &str, status: u16) -> Request {
         let before = format!("/{ACCOUNT}/{}{directory}/n", self.0);
-        let number_at = Some(method.len() + 1 + before.len());
+        let digits = vec![Digits::name(method.len() + 1 + before.len())];
         let zeros = "0".repeat(DIGITS);
-        Request { number_at, ..request(method, &format!("{before}{zeros}?{}", sas()), extra, status) }
+        Request { digits, ..request(method, &format!("{before}{zeros}?{}", sas()), extra, status) }
     }
 
     pub fn write(&self, path: &str, size: usize, slots: u64, scattered: bool) -> Request {
@@ -355,10 +380,41 @@ impl Share<'_> {
         let zeros = "0".repeat(DIGITS);
         let extra = format!("x-ms-range: bytes={zeros}-{zeros}\r\n{extra}");
         let request = self.ask(method, path, query, &extra, status);
-        let text = String::from_utf8_lossy(&request.head);
-        let from_at = text.find("bytes=").map_or(0, |at| at + "bytes=".len());
+        let from_at = behind(&request.head, "bytes=");
         Request { range: Some(Range { from_at, size, slots, scattered }), ..request }
     }
+}
+
+/// Of a table. Entities are named by ten digits, a thousand to a partition.
+pub struct Table<'a>(pub &'a str);
+
+impl Table<'_> {
+    const HEADERS: &'static str = "Accept: application/json;odata=nometadata\r\nContent-Type: application/json\r\n\
+                                   Prefer: return-no-content\r\n";
+
+    /// One of `population` entities, by its keys.
+    pub fn get(&self, population: u64, partition: u64) -> Request {
+        let path = format!("/{ACCOUNT}/{}(PartitionKey='00000000',RowKey='0000000000')?{}", self.0, sas());
+        let request = request("GET", &path, Self::HEADERS, 200);
+        let of_partition = Digits { at: behind(&request.head, "PartitionKey='"), count: 8, unit: partition };
+        let digits = vec![of_partition, Digits::name(behind(&request.head, "RowKey='"))];
+        let right = Right::Contains("\"RowKey\":\"0000000000\"");
+        Request { digits, right, population: Some(population), scattered: true, ..request }
+    }
+
+    /// A new entity at each request, in one of a hundred partitions. `entity` is `i00`, `0000000000`.
+    pub fn insert(&self, entity: &str) -> Request {
+        let extra = format!("{}Content-Length: {}\r\n", Self::HEADERS, entity.len());
+        let mut request = request("POST", &format!("/{ACCOUNT}/{}?{}", self.0, sas()), &extra, 204);
+        request.head.extend_from_slice(entity.as_bytes());
+        let of_partition = Digits { at: behind(&request.head, "\"PartitionKey\":\"i"), count: 2, unit: 1 };
+        let digits = vec![of_partition, Digits::name(behind(&request.head, "\"RowKey\":\""))];
+        Request { digits, ..request }
+    }
+}
+
+fn behind(head: &[u8], mark: &str) -> usize {
+    head.windows(mark.len()).position(|part| part == mark.as_bytes()).map_or(0, |at| at + mark.len())
 }
 
 /// Asks a queue or a file service whether it is there.
@@ -419,7 +475,7 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_noticed() {
         let (blobs, noisy) = ("<Blob></Blob><Blob></Blob>", noise(100));
-        let table: [(Right, &[u8], bool); 9] = [
+        let table: [(Right, &[u8], bool); 11] = [
             (Right::Anything, b"", true),
             (Right::Length(3), b"abc", true),
             (Right::Length(3), b"ab", false),
@@ -429,10 +485,27 @@ mod tests {
             (Right::Elements("Blob", 2), blobs.as_bytes(), true),
             (Right::Elements("Blob", 3), blobs.as_bytes(), false),
             (Right::Elements("File", 2), blobs.as_bytes(), false),
+            (Right::Contains("Blob"), blobs.as_bytes(), true),
+            (Right::Contains("File"), blobs.as_bytes(), false),
         ];
         for (right, body, good) in table {
             assert_eq!(right.check(body).is_ok(), good, "{right:?} of {} bytes", body.len());
         }
+    }
+
+    #[test]
+    fn the_number_becomes_the_keys_of_an_entity() {
+        let filled = |request: Request, number| {
+            let mut head = request.head.clone();
+            request.set_number(&mut head, number);
+            String::from_utf8(head).unwrap()
+        };
+        let get = Request { scattered: false, ..Table("bench").get(1_000_000, 1000) };
+        let head = filled(get, 7_123_456);
+        assert!(head.contains("/bench(PartitionKey='00000123',RowKey='0000123456')?"), "{head}");
+        let insert = Table("writes").insert(r#"{"PartitionKey":"i00","RowKey":"0000000000"}"#);
+        let head = filled(insert, 4711);
+        assert!(head.ends_with(r#"{"PartitionKey":"i11","RowKey":"0000004711"}"#), "{head}");
     }
 
     #[test]

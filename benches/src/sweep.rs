@@ -135,8 +135,8 @@ fn takes_part(party: &Party, size: &Size, clients: usize) -> bool {
 fn gets(size: &Size, clients: usize, parties: &[Party], options: &Options, scratch: &Path) -> io::Result<Vec<Measure>> {
     let sides = parties.iter().filter(|party| takes_part(party, size, clients)).map(|party| {
         let site = if is_files(party) { Site::Files } else { Site::Azure };
-        let request = Box::new(site.get(size.container, size.count, size.bytes));
-        Side::Served { who: party.launch.name, by: &party.server, request, numbers: &party.numbers }
+        let request = site.get(size.container, size.count, size.bytes);
+        Side::served(&party.server, party.launch.name, request, &party.numbers)
     });
     let contest = Contest { title: Way::Get.title(size), clients, sides: sides.collect() };
     contest.run(&everyone(parties), scratch, pace(size, options))
@@ -150,8 +150,8 @@ fn puts(size: &Size, clients: usize, parties: &[Party], options: &Options, scrat
     let mut sides = Vec::new();
     for party in writers() {
         ask(party.server.at, &Site::Azure.create_container(&container))?;
-        let request = Box::new(Site::Azure.put(&container, bytes.clone()));
-        sides.push(Side::Served { who: party.launch.name, by: &party.server, request, numbers: &party.numbers });
+        let request = Site::Azure.put(&container, bytes.clone());
+        sides.push(Side::served(&party.server, party.launch.name, request, &party.numbers));
     }
     if !options.alone {
         sides.push(Side::Turns(file_copies(&directory, &numbers, &bytes)?));

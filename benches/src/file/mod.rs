@@ -156,8 +156,9 @@ impl Race<'_> {
     }
 
     fn line(&mut self, work: Work, clients: usize) -> io::Result<()> {
-        let (request, numbers) = (Box::new(work.request(&self.share, self.options)), [const { AtomicU64::new(0) }; 2]);
-        let served = Side::Served { who: "Lazuli", by: &self.server, request, numbers: &numbers[0] };
+        let numbers = [const { AtomicU64::new(0) }; 2];
+        let request = work.request(&self.share, self.options);
+        let served = Side::served(&self.server, "Lazuli", request, &numbers[0]);
         let direct = Side::Turns(self.local.turns(work, &numbers[1]));
         let contest = Contest { title: work.title(self.options), clients, sides: vec![served, direct] };
         let pace = Pace::new(self.options.seconds, self.options.rounds);

@@ -1,8 +1,8 @@
 //! A table of Azure's, over HTTP.
 
-use super::{BATCH, Connection, PARTITION, Peer, WANTED};
+use super::{BATCH, Connection, PARTITION, Peer, WANTED, Work};
 use crate::azure::{self, Call};
-use crate::request::{self, ACCOUNT};
+use crate::request::{self, ACCOUNT, Request, Table};
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
@@ -36,6 +36,16 @@ impl Peer for Azure {
 
     fn connect(&self) -> io::Result<Box<dyn Connection>> {
         Ok(Box::new(Client::connect(self.at)?))
+    }
+
+    fn requests(&self, work: Work, entities: u64) -> Option<(SocketAddr, Request)> {
+        let request = match work {
+            Work::Get => Table("bench").get(entities, PARTITION),
+            Work::Insert => Table("writes").insert(&keyed("i00", "0000000000", 0)),
+            // Their answers have to be looked at.
+            Work::Batch | Work::Partition | Work::Scan => return None,
+        };
+        Some((self.at, request))
     }
 
     fn fill(&self, numbers: Range<u64>) -> io::Result<()> {
@@ -139,18 +149,6 @@ impl Client {
 }
 
 impl Connection for Client {
-    fn insert(&mut self, number: u64) -> io::Result<()> {
-        let body = keyed(&format!("i{:02}", number % 100), &format!("{number:010}"), number);
-        self.ask("POST", "writes", "", "application/json", body.as_bytes(), 201).map(drop)
-    }
-
-    fn get(&mut self, number: u64) -> io::Result<()> {
-        let path = format!("bench(PartitionKey='{:08}',RowKey='{number:010}')", number / PARTITION);
-        let answer = self.ask("GET", &path, "", "application/json", b"", 200)?;
-        let is_it = answer.contains(&format!("\"{number:010}\""));
-        if is_it { Ok(()) } else { Err(io::Error::other(format!("another entity than {number}: {answer}"))) }
-    }
-
     fn batch(&mut self, number: u64) -> io::Result<()> {
         let one = |row: u64| keyed(&format!("b{number:010}"), &format!("{row:03}"), row);
         self.submit("writes", (0..BATCH).map(one))

@@ -12,9 +12,11 @@ use crate::databases::{self, Database};
 use crate::peers::{self, Scratch, Stage};
 use crate::process::Process;
 use crate::report;
+use crate::request::Request;
 use crate::server::{Launch, Server};
 use crate::turns::{Turn, Turns};
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,15 +54,21 @@ pub struct Options {
 pub trait Peer: Sync {
     fn name(&self) -> &'static str;
     fn connect(&self) -> io::Result<Box<dyn Connection>>;
+    /// Where the load generator can send its requests for a work, among so many entities.
+    fn requests(&self, work: Work, entities: u64) -> Option<(SocketAddr, Request)>;
     /// Adds these entities in whatever way is fastest. Both ends are whole batches.
     fn fill(&self, numbers: Range<u64>) -> io::Result<()>;
 }
 
 pub trait Connection: Send {
-    /// A new entity, in one of a hundred partitions of its own.
-    fn insert(&mut self, number: u64) -> io::Result<()>;
-    /// An entity by its keys.
-    fn get(&mut self, number: u64) -> io::Result<()>;
+    /// A new entity, in one of a hundred partitions of its own. Only of a peer that has no requests for it.
+    fn insert(&mut self, _number: u64) -> io::Result<()> {
+        Err(io::Error::other("the load generator inserts"))
+    }
+    /// An entity by its keys. Only of a peer that has no requests for it.
+    fn get(&mut self, _number: u64) -> io::Result<()> {
+        Err(io::Error::other("the load generator gets"))
+    }
     /// A hundred new entities of one partition, all or none.
     fn batch(&mut self, number: u64) -> io::Result<()>;
     /// All thousand entities of a partition. Says how many there were.
@@ -195,12 +203,16 @@ pub fn run(options: &Options) -> io::Result<()> {
 
 impl Party {
     fn side(&self, work: Work) -> Side<'_> {
+        let (who, process) = (self.peer.name(), self.process);
+        if let Some((at, request)) = self.peer.requests(work, self.entities) {
+            return Side::Served { who, at, process, request: Box::new(request), numbers: &self.numbers };
+        }
         let connect = move || -> io::Result<Turn<'_>> {
             let mut connection = self.peer.connect()?;
             Ok(Box::new(move || self.turn(connection.as_mut(), work)))
         };
-        let (who, counts) = (self.peer.name(), work.counts(self.entities));
-        Side::Turns(Turns { who, process: self.process, counts, bytes: 0, connect: Box::new(connect) })
+        let counts = work.counts(self.entities);
+        Side::Turns(Turns { who, process, counts, bytes: 0, connect: Box::new(connect) })
     }
 
     fn turn(&self, connection: &mut dyn Connection, work: Work) -> io::Result<()> {

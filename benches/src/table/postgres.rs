@@ -1,8 +1,10 @@
 //! The same table in PostgreSQL, with both keys as its primary key.
 
-use super::{BATCH, Connection, PARTITION, Peer, WANTED};
+use super::{BATCH, Connection, PARTITION, Peer, WANTED, Work};
 use crate::databases::connect_postgres;
+use crate::request::Request;
 use std::io;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 const COLUMNS: &str = "partition text collate \"C\" not null, row text collate \"C\" not null, modified timestamptz not null default now(),
@@ -38,6 +40,10 @@ impl Peer for Postgres {
         let (insert, batch, get) = (prepare(INSERT)?, prepare(BATCH_INSERT)?, prepare(GET)?);
         let (page, scan) = (prepare(PAGE)?, prepare(SCAN)?);
         Ok(Box::new(Session { client, insert, batch, get, page, scan }))
+    }
+
+    fn requests(&self, _: Work, _: u64) -> Option<(SocketAddr, Request)> {
+        None
     }
 
     fn fill(&self, Range { start, end }: Range<u64>) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
+use fjall::config::{PartitioningPolicy, PinningPolicy};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
 use super::ahead::Ahead;
@@ -72,7 +73,6 @@ impl Keys {
         let appended = if path.exists() { journal::journals(path)?.pop().map(|(number, _)| number) } else { None };
         // One worker thread measured best on two cores.
         let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
-        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_NEVER_BYTES);
         let keyspace = database.keyspace("keys", options)?;
         // The store does not: by POSIX, a power cut could take the names of its keyspaces (testkit's `power_cut`).
         std::fs::File::open(path.join("keyspaces"))?.sync_all()?;
@@ -163,6 +163,17 @@ impl Keys {
         let snapshot = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
         Snapshotted { snapshot, keyspace: &self.keyspace }
     }
+}
+
+/// A table's filter and index are whole in level 0, and stay in memory; below, they are in blocks of their own, of 4 KiB,
+/// under a small one that stays in memory. The store's default has them whole, hundreds of KiB, in the levels 1 and 2:
+/// with ten million blobs they no longer fit the cache together, and a read of a row read and checked such a block first.
+fn options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(MEMTABLE_NEVER_BYTES)
+        .index_block_pinning_policy(PinningPolicy::new([true, false]))
+        .index_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+        .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
 }
 
 /// The last durable state, or an earlier one.

@@ -16,9 +16,11 @@ use crate::records::{Pending, decode, decode_container_id};
 use crate::transact::{Decided, now};
 use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs, Store, keys};
 
-/// Rows per column and look: doubled while they are used up, few again after a prefix was skipped.
+/// Rows per column and look. A flat page asks for what it lacks; where prefixes may be skipped, the rows are doubled while
+/// they are used up, and few again after each skip. The most is more than a thousand: a page of a thousand needs one row
+/// more, to know whether it is the last.
 const BATCH_LEAST: usize = 16;
-const BATCH_MOST: usize = 1000;
+const BATCH_MOST: usize = 1024;
 
 /// The last position of a name.
 const BASE: [u8; 10] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255];
@@ -30,12 +32,10 @@ const VERSION: u8 = 1;
 impl Store {
     pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
         let mut page = Page::new(&list)?;
-        let mut batch = (list.most as usize).saturating_add(1).clamp(BATCH_LEAST, BATCH_MOST);
-        if list.delimiter.is_some() {
-            batch = BATCH_LEAST;
-        }
+        let mut batch = if list.delimiter.is_some() { BATCH_LEAST } else { BATCH_MOST };
         loop {
-            let rows = self.look(|txn| rows(txn, at, &page, list.include, batch)).await?;
+            let wanted = page.lacks().clamp(BATCH_LEAST, batch);
+            let rows = self.look(|txn| rows(txn, at, &page, list.include, wanted)).await?;
             let ended = rows.ended;
             let before = page.from.clone();
             if page.take(rows)? {
@@ -74,6 +74,11 @@ impl<'a> Page<'a> {
             (beyond, before) => beyond.or(before),
         };
         Ok(Self { list, entries: Vec::new(), from, end, skipped: false })
+    }
+
+    /// Rows that would fill it, and one beyond.
+    fn lacks(&self) -> usize {
+        (self.list.most as usize).saturating_sub(self.entries.len()).saturating_add(1)
     }
 
     /// Takes the rows in. True when the page is full and there is more, which begins at `from`.
