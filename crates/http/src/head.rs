@@ -105,11 +105,27 @@ impl Query {
 
     fn add(&mut self, text: &str) -> Result<Range<usize>, Refusal> {
         let from = self.text.len();
-        if memchr::memchr2(b'%', b'+', text.as_bytes()).is_some() {
-            self.text += &decode(&text.replace('+', " "))?;
-        } else {
+        let Some(first) = memchr::memchr2(b'%', b'+', text.as_bytes()) else {
             self.text += text;
+            return Ok(from..self.text.len());
+        };
+        let (plain, mut rest) = text.as_bytes().split_at(first);
+        let mut decoded = Vec::with_capacity(text.len());
+        decoded.extend_from_slice(plain);
+        while let [byte, behind @ ..] = rest {
+            let value = match (byte, behind) {
+                (b'%', [high, low, behind @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                    rest = behind;
+                    hex(*high) << 4 | hex(*low)
+                }
+                (byte, behind) => {
+                    rest = behind;
+                    if *byte == b'+' { b' ' } else { *byte }
+                }
+            };
+            decoded.push(value);
         }
+        self.text += std::str::from_utf8(&decoded).map_err(|_| Refusal::InvalidUri)?;
         Ok(from..self.text.len())
     }
 
@@ -120,7 +136,8 @@ impl Query {
 
     /// As [`Query::get`], but an empty value counts.
     pub fn raw(&self, name: &str) -> Option<&str> {
-        let named = |key: &Range<usize>| key.len() == name.len() && self.text[key.clone()].eq_ignore_ascii_case(name);
+        let (text, name) = (self.text.as_bytes(), name.as_bytes());
+        let named = |key: &Range<usize>| key.len() == name.len() && text[key.clone()].eq_ignore_ascii_case(name);
         self.pairs.iter().find(|(key, _)| named(key)).map(|(_, value)| &self.text[value.clone()])
     }
 
@@ -445,6 +462,14 @@ pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
     percent_encoding::percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::InvalidUri)
 }
 
+/// The value of a hexadecimal digit.
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        letter => (letter | 0x20) - b'a' + 10,
+    }
+}
+
 /// A GUID as Azure prints one.
 pub fn guid(id: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -622,6 +647,9 @@ mod tests {
         assert_eq!(query.get("a"), Some("b&c d"));
         assert_eq!(query.raw("flag"), Some(""));
         assert_eq!(Query::parse("a=%ff").err(), Some(Refusal::InvalidUri));
+        let odd = Query::parse("a=%2B%2b%c3%BC&b=%&c=%4&d=%zz%%41&%65=e").unwrap();
+        let read: Vec<_> = odd.iter().collect();
+        assert_eq!(read, [("a", "++ü"), ("b", "%"), ("c", "%4"), ("d", "%zz%A"), ("e", "e")]);
     }
 
     #[test]
