@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
-use fjall::config::{PartitioningPolicy, PinningPolicy};
+use fjall::config::{BlockSizePolicy, PartitioningPolicy, PinningPolicy, RestartIntervalPolicy};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
 use super::ahead::Ahead;
@@ -165,12 +165,18 @@ impl Keys {
     }
 }
 
+/// Blocks of 8 KiB in which every key is whole make a scan a third faster than blocks of 4 KiB in which a key is what it
+/// has not in common with those before it, which the store puts together for each entry that it shows. Point reads cost the
+/// same, and 1 M entries of 365 bytes 3 % more disk.
+///
 /// A table's filter and index are whole in level 0, and stay in memory; below, they are in blocks of their own, of 4 KiB,
 /// under a small one that stays in memory. The store's default has them whole, hundreds of KiB, in the levels 1 and 2:
 /// with ten million blobs they no longer fit the cache together, and a read of a row read and checked such a block first.
 fn options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(MEMTABLE_NEVER_BYTES)
+        .data_block_size_policy(BlockSizePolicy::all(8 << 10))
+        .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
         .index_block_pinning_policy(PinningPolicy::new([true, false]))
         .index_block_partitioning_policy(PartitioningPolicy::new([false, true]))
         .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
