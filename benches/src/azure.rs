@@ -1,12 +1,17 @@
 //! A client of Azure's protocol that looks at every answer: one connection, one request at a time, with an account SAS.
 
+use crate::reply::head_end;
 use crate::request::{self, ACCOUNT};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 pub struct Client {
-    stream: BufReader<TcpStream>,
+    stream: TcpStream,
     sas: String,
+    /// Kept, so that a call costs what it sends and what it gets.
+    request: Vec<u8>,
+    received: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 pub struct Call<'a> {
@@ -21,22 +26,32 @@ pub struct Call<'a> {
     pub statuses: &'a [u16],
 }
 
+/// Where the body of an answer ends.
+enum Extent {
+    Length(usize),
+    Chunked,
+}
+
 impl Client {
     pub fn connect(at: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(at)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream), sas: request::sas() })
+        let (request, received, buffer) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
+        Ok(Self { stream, sas: request::sas(), request, received, buffer })
     }
 
-    /// The body of the answer, whose headers are shown to `header`, names in lower case.
+    /// The body of the answer, whose headers are shown to `header`.
     pub fn ask(&mut self, call: &Call, header: impl FnMut(&str, &str)) -> io::Result<String> {
         let Call { method, path, query, headers, body, statuses } = call;
         let (sas, version, length) = (&self.sas, request::VERSION, body.len());
-        let head = format!(
+        self.request.clear();
+        write!(
+            self.request,
             "{method} /{ACCOUNT}/{path}?{query}{sas} HTTP/1.1\r\nHost: 127.0.0.1\r\nx-ms-version: {version}\r\n\
              {headers}Content-Length: {length}\r\n\r\n"
-        );
-        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat())?;
+        )?;
+        self.request.extend_from_slice(body);
+        self.stream.write_all(&self.request)?;
         let (status, answer) = self.answer(header)?;
         if statuses.contains(&status) {
             return Ok(answer);
@@ -44,39 +59,82 @@ impl Client {
         Err(io::Error::other(format!("{method} {path}: {status} {answer}")))
     }
 
-    fn answer(&mut self, mut header: impl FnMut(&str, &str)) -> io::Result<(u16, String)> {
-        let bad = || io::Error::other("an answer that is no HTTP");
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let status: u16 = line.split(' ').nth(1).and_then(|text| text.parse().ok()).ok_or_else(bad)?;
-        let (mut length, mut chunked) = (0, false);
+    fn answer(&mut self, header: impl FnMut(&str, &str)) -> io::Result<(u16, String)> {
+        self.received.clear();
+        let end = loop {
+            self.receive()?;
+            if let Some(end) = head_end(&self.received) {
+                break end;
+            }
+        };
+        let head = std::str::from_utf8(&self.received[..end]).ok();
+        let (status, extent) = head.and_then(|head| read_head(head, header)).ok_or_else(bad)?;
+        let body = match extent {
+            Extent::Length(length) => {
+                self.receive_up_to(end + length)?;
+                String::from_utf8_lossy(&self.received[end..end + length]).into_owned()
+            }
+            Extent::Chunked => String::from_utf8_lossy(&self.chunks(end)?).into_owned(),
+        };
+        Ok((status, body))
+    }
+
+    fn chunks(&mut self, mut from: usize) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
         loop {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let Some(name_end) = line.find(':') else { break };
-            line[..name_end].make_ascii_lowercase();
-            let (name, value) = (&line[..name_end], line[name_end + 1..].trim());
-            match name {
-                "content-length" => length = value.parse().map_err(|_| bad())?,
-                "transfer-encoding" => chunked = true,
-                _ => header(name, value),
+            let line_end = loop {
+                match self.received[from..].iter().position(|&byte| byte == b'\n') {
+                    Some(at) => break from + at,
+                    None => self.receive()?,
+                }
+            };
+            let line = std::str::from_utf8(&self.received[from..line_end]).map_err(|_| bad())?;
+            let length = usize::from_str_radix(line.trim(), 16).map_err(|_| bad())?;
+            from = line_end + 1;
+            self.receive_up_to(from + length + 2)?;
+            body.extend_from_slice(&self.received[from..from + length]);
+            from += length + 2;
+            if length == 0 {
+                return Ok(body);
             }
         }
-        let mut body = Vec::new();
-        if !chunked {
-            body.resize(length, 0);
-            self.stream.read_exact(&mut body)?;
-        }
-        while chunked {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let length = usize::from_str_radix(line.trim(), 16).map_err(|_| bad())?;
-            let at = body.len();
-            body.resize(at + length, 0);
-            self.stream.read_exact(&mut body[at..])?;
-            self.stream.read_line(&mut line)?;
-            chunked = length > 0;
-        }
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
+
+    fn receive_up_to(&mut self, length: usize) -> io::Result<()> {
+        while self.received.len() < length {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        match self.stream.read(&mut self.buffer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            length => {
+                self.received.extend_from_slice(&self.buffer[..length]);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read_head(head: &str, mut header: impl FnMut(&str, &str)) -> Option<(u16, Extent)> {
+    let mut lines = head.lines();
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let mut extent = Extent::Length(0);
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            extent = Extent::Length(value.parse().ok()?);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            extent = Extent::Chunked;
+        } else {
+            header(name, value);
+        }
+    }
+    Some((status, extent))
+}
+
+fn bad() -> io::Error {
+    io::Error::other("an answer that is no HTTP")
 }

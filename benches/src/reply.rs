@@ -68,7 +68,8 @@ impl Reply {
     }
 }
 
-fn head_end(bytes: &[u8]) -> Option<usize> {
+/// Where the empty line behind a head ends, if it is there.
+pub fn head_end(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == b'\n') {
         from += at + 1;

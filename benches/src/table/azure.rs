@@ -108,12 +108,13 @@ impl Client {
         // Who makes something is asked to say no more than that it was made.
         let statuses: &[u16] = if status == 201 { &[201, 204] } else { &[status] };
         let (mut partition, mut row) = (None, None);
-        let answer =
-            self.http.ask(&Call { method, path, query, headers, body, statuses }, |name, value| match name {
-                "x-ms-continuation-nextpartitionkey" => partition = Some(value.to_owned()),
-                "x-ms-continuation-nextrowkey" => row = Some(value.to_owned()),
-                _ => {}
-            })?;
+        let answer = self.http.ask(&Call { method, path, query, headers, body, statuses }, |name, value| {
+            if name.eq_ignore_ascii_case("x-ms-continuation-NextPartitionKey") {
+                partition = Some(value.to_owned());
+            } else if name.eq_ignore_ascii_case("x-ms-continuation-NextRowKey") {
+                row = Some(value.to_owned());
+            }
+        })?;
         self.next = partition.map(|partition| (partition, row.unwrap_or_default()));
         Ok(answer)
     }
