@@ -402,7 +402,8 @@ impl Table<'_> {
         Request { digits, right, population: Some(population), scattered: true, ..request }
     }
 
-    /// A new entity at each request, in one of a hundred partitions. `entity` is `i00`, `0000000000`.
+    /// A new entity at each request, in one of a hundred partitions. The keys of `entity` are `i00` and ten zeros, which the
+    /// number replaces.
     pub fn insert(&self, entity: &str) -> Request {
         let extra = format!("{}Content-Length: {}\r\n", Self::HEADERS, entity.len());
         let mut request = request("POST", &format!("/{ACCOUNT}/{}?{}", self.0, sas()), &extra, 204);
