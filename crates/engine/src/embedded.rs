@@ -8,12 +8,14 @@
 
 mod ahead;
 mod directory;
+mod gather;
 mod hot;
 mod journal;
 mod keys;
 mod look;
 mod metrics;
 mod room;
+mod stretches;
 mod turns;
 mod versions;
 mod writer;
@@ -39,13 +41,21 @@ pub struct Options {
     pub cache_bytes: u64,
     /// A ceiling, too, for hot entries, which are kept above the store's own cache.
     pub hot_bytes: u64,
+    /// And for stretches of entries that walks passed over.
+    pub stretch_bytes: u64,
     /// How much room the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { clock: Clock::system(), cache_bytes: 128 << 20, hot_bytes: 64 << 20, probe: Probe::file_system() }
+        Self {
+            clock: Clock::system(),
+            cache_bytes: 128 << 20,
+            hot_bytes: 64 << 20,
+            stretch_bytes: 192 << 20,
+            probe: Probe::file_system(),
+        }
     }
 }
 
@@ -85,7 +95,7 @@ impl Embedded {
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
             rest: Mutex::default(),
-            hot: Hot::new(options.hot_bytes),
+            hot: Hot::new(options.hot_bytes, options.stretch_bytes),
             turns: Turns::default(),
             metrics: metrics::Meters::default(),
         });

@@ -51,6 +51,11 @@ impl Key {
         &self.0
     }
 
+    /// Where its bytes are.
+    pub(crate) fn buffer(&self) -> &Bytes {
+        &self.0
+    }
+
     pub fn space(&self) -> Space {
         Space(u128::from_be_bytes(self.0[..16].try_into().expect("a key has a head")))
     }

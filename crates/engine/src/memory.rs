@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 
 use crate::txn::{Ran, attempt, attempt_with};
-use crate::{BoxFuture, Clock, Each, Engine, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View};
+use crate::{BoxFuture, Clock, Each, Engine, Entry, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View};
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
@@ -166,7 +166,7 @@ impl View for Whole<'_> {
 
     fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
         if from < to {
-            self.0.range(from..to).any(|(key, value)| each(key, value).is_break());
+            self.0.range(from..to).any(|(key, value)| each(&Entry::new(key, value)).is_break());
         }
         Ok(())
     }

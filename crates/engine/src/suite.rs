@@ -450,11 +450,11 @@ async fn scan(engine: &Shared, from: &Key, to: &Key, limit: usize) -> Entries {
 /// What a walk is shown that ends after `limit` entries.
 fn walk(txn: &mut Txn<'_>, from: &Key, to: &Key, limit: usize) -> Result<Entries, Halt> {
     let mut entries = Entries::new();
-    txn.walk(from, to, &mut |key, value| {
+    txn.walk(from, to, &mut |entry| {
         if entries.len() == limit {
             return ControlFlow::Break(());
         }
-        entries.push((key.clone(), value.clone()));
+        entries.push(entry.keep());
         ControlFlow::Continue(())
     })?;
     Ok(entries)

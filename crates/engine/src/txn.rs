@@ -40,8 +40,34 @@ pub trait View {
     }
 }
 
-/// Who is shown entries. What it wants to keep it has to clone.
-pub type Each<'a> = dyn FnMut(&Key, &Bytes) -> ControlFlow<()> + 'a;
+/// Who is shown entries.
+pub type Each<'a> = dyn FnMut(&Entry<'_>) -> ControlFlow<()> + 'a;
+
+/// An entry as a walk shows it, where it lies.
+pub struct Entry<'a> {
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+    /// The buffers that these are parts of.
+    key_in: &'a Bytes,
+    value_in: &'a Bytes,
+}
+
+impl<'a> Entry<'a> {
+    pub fn new(key: &'a Key, value: &'a Bytes) -> Self {
+        Self { key: key.as_bytes(), value, key_in: key.buffer(), value_in: value }
+    }
+
+    /// One that is part of a larger buffer.
+    pub(crate) fn within(buffer: &'a Bytes, key: &'a [u8], value: &'a [u8]) -> Self {
+        Self { key, value, key_in: buffer, value_in: buffer }
+    }
+
+    /// For whoever keeps it. Nothing is copied: as long as this lives, so does the buffer that it is part of.
+    pub fn keep(&self) -> (Key, Bytes) {
+        let key = Key::from_stored(self.key_in.slice_ref(self.key)).expect("only keys are shown");
+        (key, self.value_in.slice_ref(self.value))
+    }
+}
 
 /// A walk of scans: of few entries at first, because there may be few, or large ones.
 fn step_by_step(
@@ -55,7 +81,7 @@ fn step_by_step(
     let (mut from, mut step) = (from.clone(), STEP_FIRST);
     loop {
         let entries = scan(&from, step)?;
-        if entries.iter().any(|(key, value)| each(key, value).is_break()) {
+        if entries.iter().any(|(key, value)| each(&Entry::new(key, value)).is_break()) {
             return Ok(());
         }
         let Some((last, _)) = entries.last().filter(|_| entries.len() == step) else { return Ok(()) };

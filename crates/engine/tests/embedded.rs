@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,6 +40,11 @@ fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
     Arc::new(Embedded::open(path, Options::default()).expect("opens"))
 }
 
+/// With stretches of a few entries, so that tests have many.
+fn open_with_short_stretches(path: impl AsRef<Path>) -> Arc<Embedded> {
+    Arc::new(Embedded::open(path, Options { stretch_bytes: 128 << 10, ..Options::default() }).expect("opens"))
+}
+
 fn key(row: &[u8]) -> Key {
     Key::new(SPACE, Column(1), &[row])
 }
@@ -72,7 +78,7 @@ async fn the_suite() {
     let engine = open(&scratch);
     for seed in 0..20 {
         let fresh = Scratch::new("suite-fresh");
-        suite::all(open(&fresh), seed).await;
+        suite::all(open_with_short_stretches(&fresh), seed).await;
         suite::programs(&(engine.clone() as Arc<dyn Engine>), seed).await;
     }
 }
@@ -81,7 +87,7 @@ async fn the_suite() {
 async fn the_suite_from_many_threads() {
     for seed in 0..5 {
         let fresh = Scratch::new("suite-threads");
-        suite::all(open(&fresh), seed).await;
+        suite::all(open_with_short_stretches(&fresh), seed).await;
     }
 }
 
@@ -370,6 +376,70 @@ async fn a_look_is_of_one_state_though_half_of_it_is_hot() {
     stop.store(1, Ordering::Relaxed);
     for reader in readers {
         assert!(reader.await.expect("no reader saw a half") > 0);
+    }
+}
+
+/// Two rows change at a time, by as much; so the sum stays. Walks begin and end anywhere, so that stretches do; what a walk is shown must be what
+/// a scan finds, which knows no stretches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
+    const ROWS: u64 = 64;
+    const EACH: u64 = 1_000;
+    let scratch = Scratch::new("stretches");
+    let engine = open_with_short_stretches(&scratch);
+    let row = |n: u64| key(&n.to_be_bytes());
+    for n in 0..ROWS {
+        put(&engine, &n.to_be_bytes(), EACH.to_be_bytes().to_vec()).await.expect("there is room");
+    }
+    let stop = Arc::new(AtomicU64::new(0));
+    let walkers = (0..3_u64).map(|walker| {
+        let (engine, stop) = (engine.clone(), stop.clone());
+        tokio::spawn(async move {
+            let mut looks = 0_u64;
+            while stop.load(Ordering::Relaxed) == 0 {
+                let (from, to) = match looks % 3 {
+                    0 => (row(0), row(ROWS)),
+                    _ => (row((looks * 7 + walker) % ROWS), row((looks * 13) % ROWS + 1)),
+                };
+                let seen = engine.read(|txn| {
+                    let mut walked = Vec::new();
+                    txn.walk(&from, &to, &mut |entry| {
+                        walked.push(entry.keep());
+                        // Some are broken off.
+                        if looks % 5 == 4 && walked.len() == 20 {
+                            ControlFlow::Break(())
+                        } else {
+                            ControlFlow::Continue(())
+                        }
+                    })?;
+                    Ok::<_, Stop<()>>((txn.scan(&from, &to, walked.len().max(1))?, walked))
+                });
+                let (scanned, walked) = seen.await.expect("no fault").expect("no refusal");
+                assert_eq!(walked, scanned, "look {looks} of walker {walker}");
+                if looks % 15 == 0 {
+                    assert_eq!(walked.iter().map(|(_, value)| number(value)).sum::<u64>(), ROWS * EACH);
+                }
+                looks += 1;
+                tokio::task::yield_now().await;
+            }
+            looks
+        })
+    });
+    let walkers: Vec<_> = walkers.collect();
+    for n in 0..3_000_u64 {
+        let (one, other) = (row(n * 31 % ROWS), row((n * 17 + 5) % ROWS));
+        let moved = engine.transact(Partition::new(SPACE, "rows"), move |txn| {
+            for (key, by) in [(&one, 1), (&other, u64::MAX)] {
+                let value = txn.get(key)?.map_or(0, |value| number(&value)).wrapping_add(by);
+                txn.put(key.clone(), value.to_be_bytes().to_vec());
+            }
+            Ok::<_, Stop<()>>(())
+        });
+        assert_eq!(moved.await, Ok(Ok(())));
+    }
+    stop.store(1, Ordering::Relaxed);
+    for walker in walkers {
+        assert!(walker.await.expect("no walker saw two states") > 0);
     }
 }
 

@@ -585,8 +585,8 @@ impl TableKeys {
 }
 
 /// The PartitionKey and the RowKey of an entity.
-pub fn read_entity(key: &Key) -> Option<(&str, &str)> {
-    let row = key.as_bytes().get(Key::HEAD..)?;
+pub fn read_entity(key: &[u8]) -> Option<(&str, &str)> {
+    let row = key.get(Key::HEAD..)?;
     let end = row.iter().position(|byte| *byte == 0)?;
     Some((std::str::from_utf8(&row[..end]).ok()?, std::str::from_utf8(&row[end + 1..]).ok()?))
 }

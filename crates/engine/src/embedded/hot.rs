@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
+use super::stretches::{Stretch, Stretches};
 use crate::Key;
 
 const SHARDS: usize = 32;
@@ -23,6 +24,7 @@ const ENTRY_BYTES: usize = 128;
 
 pub(super) struct Hot {
     sequence: AtomicU64,
+    stretches: Stretches,
     shards: Vec<Mutex<Shard>>,
     /// The budget of one generation of one shard.
     generation_bytes: usize,
@@ -38,14 +40,24 @@ struct Shard {
 }
 
 impl Hot {
-    pub fn new(bytes: u64) -> Self {
+    pub fn new(bytes: u64, stretch_bytes: u64) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let generation_bytes = usize::try_from(bytes).unwrap_or(usize::MAX) / SHARDS / 2;
-        Self { sequence: AtomicU64::new(0), shards, generation_bytes }
+        let stretches = Stretches::new(stretch_bytes);
+        Self { sequence: AtomicU64::new(0), stretches, shards, generation_bytes }
     }
 
     pub fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::SeqCst)
+    }
+
+    pub fn stretches(&self) -> &Stretches {
+        &self.stretches
+    }
+
+    /// Keeps a stretch that was read of the state of `sequence`, unless that has passed.
+    pub fn learn_stretch(&self, from: Key, stretch: Stretch, sequence: u64) {
+        self.stretches.learn(from, stretch, || self.sequence() == sequence);
     }
 
     /// What is known of `key`: `Some(None)` is a key known to be absent.
@@ -75,8 +87,13 @@ impl Hot {
     }
 
     /// Lets `publish` make `writes` the state, and the entries agree with it.
-    pub fn publish<'a>(&self, writes: impl Iterator<Item = (&'a Key, &'a Option<Bytes>)>, publish: impl FnOnce()) {
+    pub fn publish<'a>(
+        &self,
+        writes: impl Iterator<Item = (&'a Key, &'a Option<Bytes>)> + Clone,
+        publish: impl FnOnce(),
+    ) {
         self.sequence.fetch_add(1, Ordering::SeqCst);
+        self.stretches.forget(writes.clone().map(|(key, _)| key));
         for (key, value) in writes {
             self.shard(key).replace(key, value);
         }
@@ -87,6 +104,7 @@ impl Hot {
     /// Lets `publish` make the state anything, and forgets all entries.
     pub fn forget(&self, publish: impl FnOnce()) {
         self.sequence.fetch_add(1, Ordering::SeqCst);
+        self.stretches.forget_all();
         for shard in &self.shards {
             *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
         }
@@ -142,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_was_read_of_a_state_that_has_passed_is_not_learnt() {
-        let hot = Hot::new(1 << 20);
+        let hot = Hot::new(1 << 20, 1 << 20);
         let before = hot.sequence();
         hot.publish([(&key(1), &value("new"))].into_iter(), || {});
         hot.learn(&key(1), &value("old"), before);
@@ -153,7 +171,7 @@ mod tests {
 
     #[test]
     fn entries_follow_what_is_published() {
-        let hot = Hot::new(1 << 20);
+        let hot = Hot::new(1 << 20, 1 << 20);
         for n in 0..4 {
             hot.learn(&key(n), &value("old"), hot.sequence());
         }
@@ -171,7 +189,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_what_is_used_stays() {
-        let hot = Hot::new(1 << 20);
+        let hot = Hot::new(1 << 20, 1 << 20);
         for n in 0..100_000 {
             hot.learn(&key(n), &value("value"), hot.sequence());
             assert!(hot.get(&key(0)).is_some(), "{n}");

@@ -14,7 +14,7 @@ use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode
 
 use super::ahead::Ahead;
 use super::{journal, versions};
-use crate::{Each, Fault, Halt, Key, Stamp, View};
+use crate::{Each, Entry, Fault, Halt, Key, Stamp, View};
 
 const MARK: [u8; 1] = [0];
 /// With 16 MiB, writes stalled for seconds; the journal, too, is replaced every 64 MB.
@@ -213,7 +213,7 @@ impl View for Snapshotted<'_> {
     fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
         for entry in self.range(from, to) {
             let (key, value) = entry.map_err(Halt::Fault)?;
-            if each(&key, &value).is_break() {
+            if each(&Entry::new(&key, &value)).is_break() {
                 break;
             }
         }

@@ -4,10 +4,14 @@
 //! not have moved; this is settled when a snapshot is first needed, or at the end. If it has moved, the look runs again,
 //! on a snapshot alone, which cannot fail.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 
+use super::gather::Gathering;
 use super::hot::Hot;
 use super::keys::{Keys, Snapshotted};
+use super::stretches::Place;
 use crate::txn::{Ran, attempt_with};
 use crate::{Each, Fault, Halt, Key, Stamp, Txn, Verdict, View};
 
@@ -31,11 +35,13 @@ struct Looking<'a> {
     sequence: u64,
     trusting: bool,
     snapshot: Option<Snapshotted<'a>>,
+    /// The state that the snapshot is of, if that is known: it moved while it was taken, or it did not.
+    state: Option<u64>,
 }
 
 impl<'a> Looking<'a> {
     fn new(keys: &'a Keys, hot: &'a Hot) -> Self {
-        Self { keys, hot, sequence: hot.sequence(), trusting: false, snapshot: None }
+        Self { keys, hot, sequence: hot.sequence(), trusting: false, snapshot: None, state: None }
     }
 
     fn has_moved(&self) -> bool {
@@ -62,7 +68,9 @@ impl<'a> Looking<'a> {
 
     fn snapshot(&mut self) -> Result<&mut Snapshotted<'a>, Halt> {
         if self.snapshot.is_none() {
+            let before = self.hot.sequence();
             let snapshot = self.keys.snapshot();
+            self.state = (before.is_multiple_of(2) && self.hot.sequence() == before).then_some(before);
             if self.trusting && self.has_moved() {
                 return Err(Halt::Miss);
             }
@@ -87,6 +95,38 @@ impl View for Looking<'_> {
     }
 
     fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
-        self.snapshot()?.walk(from, to, each)
+        self.snapshot()?;
+        let Some(state) = self.state else { return self.snapshot()?.walk(from, to, each) };
+        let mut at = from.clone();
+        while at < *to {
+            let (next, flow) = match self.hot.stretches().at(&at, state) {
+                Place::Known(stretch) => (stretch.to().clone(), stretch.walk(&at, to, each)),
+                Place::Unknown { until } => {
+                    let end = until.filter(|until| until < to).unwrap_or_else(|| to.clone());
+                    let flow = self.walk_apart(&at, &end, state, each)?;
+                    (end, flow)
+                }
+            };
+            if flow.is_break() {
+                break;
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}
+
+impl Looking<'_> {
+    /// Walks where there is no stretch, and makes some.
+    fn walk_apart(&mut self, from: &Key, to: &Key, state: u64, each: &mut Each<'_>) -> Result<ControlFlow<()>, Halt> {
+        let mut gathering = Gathering::new(self.hot, state, from);
+        let mut flow = ControlFlow::Continue(());
+        self.snapshot()?.walk(from, to, &mut |entry| {
+            gathering.add(entry);
+            flow = each(entry);
+            flow
+        })?;
+        gathering.end(flow.is_continue().then_some(to));
+        Ok(flow)
     }
 }

@@ -2,12 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::TableName;
-use lazuli_model::table::{Action, Change, Changed, Sight};
+use lazuli_model::table::{Action, Change, Changed, Sight, Tag};
 
 use super::format::Format;
 use super::{ask, atom, json, links};
 use crate::answer::{Answer, name};
-use crate::blob::page::endpoint;
 use crate::head::Head;
 
 /// Every answer that tells of data.
@@ -30,55 +29,99 @@ pub fn prefer(head: &Head) -> Option<Prefer> {
     }
 }
 
-/// To an insert: the new thing itself, or only where it is.
-pub fn created(head: &Head, link: &str, content: impl FnOnce(Answer) -> Answer) -> Answer {
-    let place = format!("{}{link}", endpoint(head));
-    match prefer(head) {
-        Some(Prefer::NoContent) => fresh(StatusCode::NO_CONTENT)
-            .constant(&name::PREFERENCE_APPLIED, "return-no-content")
-            .text(&name::LOCATION, place.clone())
-            .text(&name::DATA_SERVICE_ID, place),
-        Some(Prefer::Content) => content(
-            fresh(StatusCode::CREATED)
-                .constant(&name::PREFERENCE_APPLIED, "return-content")
-                .text(&name::LOCATION, place),
-        ),
-        None => content(fresh(StatusCode::CREATED).text(&name::LOCATION, place)),
+impl Prefer {
+    /// The header that says that it was heeded.
+    pub fn applied(self) -> &'static str {
+        match self {
+            Prefer::Content => "return-content",
+            Prefer::NoContent => "return-no-content",
+        }
     }
+}
+
+/// A document, and its type.
+pub type Document = (&'static str, String);
+
+/// What is said of a change, by itself or as a part of a batch; see [`fresh`] for what is always said.
+pub struct Told {
+    pub status: StatusCode,
+    pub preference: Option<Prefer>,
+    /// Where the new thing is.
+    pub place: Option<String>,
+    pub tag: Option<Tag>,
+    pub content: Option<Document>,
+}
+
+impl Told {
+    fn done(tag: Option<Tag>) -> Self {
+        Self { status: StatusCode::NO_CONTENT, preference: None, place: None, tag, content: None }
+    }
+
+    /// Where the new thing is, for those who do not get it.
+    pub fn id(&self) -> Option<&str> {
+        self.place.as_deref().filter(|_| self.content.is_none())
+    }
+
+    pub fn answer(self) -> Answer {
+        let mut answer = fresh(self.status)
+            .optional(&name::DATA_SERVICE_ID, self.id())
+            .optional(&name::ETAG, self.tag.map(|tag| tag.to_string()))
+            .optional(&name::LOCATION, self.place);
+        if let Some(preference) = self.preference {
+            answer = answer.constant(&name::PREFERENCE_APPLIED, preference.applied());
+        }
+        match self.content {
+            Some((kind, text)) => answer.json(kind, text),
+            None => answer,
+        }
+    }
+}
+
+/// To an insert: the new thing itself, or only where it is.
+pub fn created(head: &Head, place: String, tag: Option<Tag>, content: impl FnOnce() -> Document) -> Told {
+    let preference = prefer(head);
+    let (status, content) = match preference {
+        Some(Prefer::NoContent) => (StatusCode::NO_CONTENT, None),
+        Some(Prefer::Content) | None => (StatusCode::CREATED, Some(content())),
+    };
+    Told { status, preference, place: Some(place), tag, content }
 }
 
 /// To a change, of whatever kind.
-pub fn changed(head: &Head, format: Format, table: &TableName, change: &Change, changed: &Changed) -> Answer {
-    let tagged = |answer: Answer| match changed {
-        Some(entity) => answer.text(&name::ETAG, entity.tag().to_string()),
-        None => answer,
-    };
+pub fn changed(
+    head: &Head,
+    endpoint: &str,
+    format: impl FnOnce() -> Format,
+    table: &TableName,
+    change: &Change,
+    changed: &Changed,
+) -> Told {
+    let tag = changed.as_ref().map(|entity| entity.tag());
     match (&change.action, changed) {
         (Action::Insert(_), Some(entity)) => {
-            let link = links::entity(table.as_str(), &change.key.partition, &change.key.row);
-            tagged(created(head, &link, |answer| one(answer, head, format, table, &entity.see(&change.key))))
+            let mut place = String::with_capacity(endpoint.len() + 128);
+            place.push_str(endpoint);
+            links::write_entity(&mut place, table.as_str(), &change.key.partition, &change.key.row);
+            created(head, place, tag, || one(head, endpoint, format(), table, &entity.see(&change.key)))
         }
-        (Action::Insert(_) | Action::Replace(..) | Action::Merge(..) | Action::Delete(_), _) => {
-            tagged(fresh(StatusCode::NO_CONTENT))
-        }
+        (Action::Insert(_) | Action::Replace(..) | Action::Merge(..) | Action::Delete(_), _) => Told::done(tag),
     }
 }
 
-/// One entity as the body of `answer`.
-pub fn one(answer: Answer, head: &Head, format: Format, table: &TableName, entity: &Sight<'_>) -> Answer {
-    let endpoint = endpoint(head);
+/// One entity as a document.
+pub fn one(head: &Head, endpoint: &str, format: Format, table: &TableName, entity: &Sight<'_>) -> Document {
     let select = ask::select(head);
-    let mut out = String::with_capacity(512);
     match format {
         Format::Json(level) => {
+            let mut out = String::with_capacity(512);
             let (account, table) = (head.account.as_str(), table.as_str());
-            let writing = json::Writing { level, endpoint: &endpoint, account, table, select: select.as_deref() };
+            let writing = json::Writing { level, endpoint, account, table, select: select.as_deref() };
             writing.entity(&mut out, Some(&links::metadata(head, table, true)), entity);
-            answer.json(level.content_type(), out)
+            (level.content_type(), out)
         }
         Format::Atom => {
-            let writing = feed(head, &endpoint, table.as_str(), select.as_deref());
-            answer.json(atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.entity(out, entity)))
+            let writing = feed(head, endpoint, table.as_str(), select.as_deref());
+            (atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.entity(out, entity)))
         }
     }
 }

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, StatusCode, header};
 use lazuli_model::roles::Action;
 use lazuli_model::table::{Change, Changed, Refused, check_count};
 use lazuli_model::{Refusal, TableName};
 use lazuli_store::{Failure, OpenTable, TableAt};
 
 use super::access::{has_role, may_change};
-use super::answers::{changed, fresh, prefer};
+use super::answers::{Prefer, Told, changed, fresh, prefer};
 use super::errors::{error, is_of_the_state};
 use super::format::{Format, Level};
 use super::multipart::{Inner, Part, parts, request};
@@ -21,6 +21,7 @@ use super::status::invalid;
 use super::target::Target;
 use super::{DOCUMENT_MAX, ask as asked, continuation, get_entity, query_entities, target};
 use crate::answer::{Answer, Payload, name};
+use crate::blob::page::endpoint;
 use crate::head::{self, Head, Query, Style, guid};
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::serve::Ask;
@@ -42,8 +43,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let outer = ask.head.text("content-type").and_then(boundary).ok_or_else(|| Refusal::from(invalid()))?;
     let outer = parts(&body, outer)?;
     let [only] = outer.as_slice() else { return Err(Failure::Refused(invalid().into())) };
-    let kind = only.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    match boundary(kind) {
+    match boundary(only.kind) {
         Some(boundary) => change_set(ask, &parts(only.content, boundary)?).await,
         None => query(ask, only).await,
     }
@@ -134,7 +134,7 @@ fn in_batch(index: usize, refusal: Refusal) -> Failure {
 
 /// A request within a batch as if it had come by itself; who sends it was settled for all.
 fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusal> {
-    let (path, query) = inner.url.split_once('?').unwrap_or((&inner.url, ""));
+    let (path, query) = inner.url.split_once('?').unwrap_or((inner.url, ""));
     let path = match path.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => path.trim_start_matches('/'),
@@ -203,14 +203,14 @@ async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
 }
 
 fn told(ask: &Ask, operations: &[Operation<'_>], done: &Done, table: &TableName) -> Answer {
+    let endpoint = endpoint(&ask.head);
     in_change_set(ask, |out, set| {
         out.reserve(operations.len() * 640);
         for (operation, (change, after)) in operations.iter().zip(done.changes.iter().zip(&done.after)) {
             let head = &operation.head;
-            let format = Format::wanted(head).unwrap_or(Format::Json(Level::Minimal));
-            let version = if head.method == http::Method::POST { "3.0;" } else { "1.0;" };
-            let _ = write!(out, "--changesetresponse_{set}\r\n");
-            write_part(out, head, version, changed(head, format, table, change, after));
+            let format = || Format::wanted(head).unwrap_or(Format::Json(Level::Minimal));
+            ["--changesetresponse_", set, "\r\n"].into_iter().for_each(|part| out.push_str(part));
+            write_change(out, head, changed(head, &endpoint, format, table, change, after));
         }
     })
 }
@@ -237,8 +237,8 @@ fn failed(ask: &Ask, head: &Head, refusal: &Refusal, index: Option<usize>) -> An
     if !is_of_the_state(&Failure::Refused(refusal.clone())) {
         answer.headers.remove(&name::CACHE_CONTROL);
     }
-    if prefer(head).is_some_and(|prefer| prefer == super::answers::Prefer::NoContent) {
-        answer = answer.constant(&name::PREFERENCE_APPLIED, "return-no-content");
+    if prefer(head) == Some(Prefer::NoContent) {
+        answer = answer.constant(&name::PREFERENCE_APPLIED, Prefer::NoContent.applied());
     }
     let level = match Format::wanted(head) {
         Ok(Format::Json(level)) => level,
@@ -281,22 +281,48 @@ static CONTENT_ID: HeaderName = HeaderName::from_static("content-id");
 
 fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answer) {
     let answer = answer.constant(&name::DATA_SERVICE_VERSION, version);
-    out.push_str("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n");
-    let _ =
-        write!(out, "HTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.status.canonical_reason().unwrap_or_default());
+    begin(out, answer.status);
     for (spelt, name) in HEADERS {
-        line(out, spelt, answer.headers.get(name));
+        line(out, spelt, answer.headers.get(name).and_then(|value| value.to_str().ok()));
     }
-    line(out, "Content-ID", head.headers.get(&CONTENT_ID));
-    out.push_str("\r\n");
-    if let Payload::Whole(body) = &answer.payload {
-        out.push_str(&String::from_utf8_lossy(body));
-    }
-    out.push_str("\r\n");
+    let body = match &answer.payload {
+        Payload::Whole(body) => String::from_utf8_lossy(body),
+        Payload::Empty | Payload::Stream(_) | Payload::Produced(_) => "".into(),
+    };
+    end(out, head, &body);
 }
 
-fn line(out: &mut String, name: &str, value: Option<&HeaderValue>) {
-    if let Some(value) = value.and_then(|value| value.to_str().ok()) {
+/// The same of a change: there may be a hundred, so they do not become answers first.
+fn write_change(out: &mut String, head: &Head, told: Told) {
+    begin(out, told.status);
+    out.push_str("X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n");
+    line(out, "Preference-Applied", told.preference.map(Prefer::applied));
+    line(out, "DataServiceVersion", Some(if head.method == http::Method::POST { "3.0;" } else { "1.0;" }));
+    line(out, "Content-Type", told.content.as_ref().map(|(kind, _)| *kind));
+    line(out, "Location", told.place.as_deref());
+    line(out, "DataServiceId", told.id());
+    if let Some(tag) = told.tag {
+        out.push_str("ETag: ");
+        tag.write(out);
+        out.push_str("\r\n");
+    }
+    end(out, head, told.content.as_ref().map_or("", |(_, text)| text));
+}
+
+fn begin(out: &mut String, status: StatusCode) {
+    out.push_str("Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 ");
+    [status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"]
+        .into_iter()
+        .for_each(|part| out.push_str(part));
+}
+
+fn end(out: &mut String, head: &Head, body: &str) {
+    line(out, "Content-ID", head.headers.get(&CONTENT_ID).and_then(|value| value.to_str().ok()));
+    ["\r\n", body, "\r\n"].into_iter().for_each(|part| out.push_str(part));
+}
+
+fn line(out: &mut String, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
         [name, ": ", value, "\r\n"].into_iter().for_each(|part| out.push_str(part));
     }
 }

@@ -1,10 +1,10 @@
 //! Create Table.
 
-use http::StatusCode;
 use lazuli_model::table::{CreateTable, Refused};
 use lazuli_model::{Refusal, TableName};
 use lazuli_store::{Failure, TableAt};
 
+use super::answers::Document;
 use super::format::Format;
 use super::{DOCUMENT_MAX, answers, atom, json, links};
 use crate::answer::{Answer, name};
@@ -31,7 +31,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = TableAt { account: ask.head.account()?, table: table? };
     ask.store.create_table(&at, CreateTable { id: (ask.ids)(), name: at.table.clone() }).await?;
     let name = at.table.as_str();
-    Ok(answers::created(&ask.head, &links::table(name), |answer| one(answer, &ask.head, format, name)))
+    let place = format!("{}{}", endpoint(&ask.head), links::table(name));
+    Ok(answers::created(&ask.head, place, None, || one(&ask.head, format, name)).answer())
 }
 
 fn parse(head: &Head, body: &[u8]) -> Result<TableName, Refusal> {
@@ -42,9 +43,8 @@ fn parse(head: &Head, body: &[u8]) -> Result<TableName, Refusal> {
     TableName::parse(&name.ok_or(Refused::PropertiesNeedValue)?)
 }
 
-/// One table as the body of `answer`.
-pub fn one(answer: Answer, head: &Head, format: Format, table: &str) -> Answer {
-    debug_assert!(matches!(answer.status, StatusCode::OK | StatusCode::CREATED));
+/// One table as a document.
+pub fn one(head: &Head, format: Format, table: &str) -> Document {
     let endpoint = endpoint(head);
     let mut out = String::with_capacity(256);
     match format {
@@ -52,11 +52,11 @@ pub fn one(answer: Answer, head: &Head, format: Format, table: &str) -> Answer {
             let account = head.account.as_str();
             let writing = json::Writing { level, endpoint: &endpoint, account, table: "Tables", select: None };
             writing.table(&mut out, Some(&links::metadata(head, "Tables", true)), table);
-            answer.json(level.content_type(), out)
+            (level.content_type(), out)
         }
         Format::Atom => {
             let writing = answers::feed(head, &endpoint, "Tables", None);
-            answer.json(atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.table_entry(out, table)))
+            (atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.table_entry(out, table)))
         }
     }
 }

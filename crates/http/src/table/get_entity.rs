@@ -8,6 +8,7 @@ use super::answers::{fresh, one};
 use super::ask as asked;
 use super::format::Format;
 use crate::answer::{Answer, name};
+use crate::blob::page::endpoint;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
 use crate::serve::Ask;
@@ -35,6 +36,6 @@ pub async fn answer(ask: &Ask, head: &Head) -> Result<Answer, Failure> {
     asked::check_key(&key)?;
     let found = ask.store.entity(&table, &key).await?;
     let entity = found.see(Vec::new())?;
-    let answer = fresh(StatusCode::OK).text(&name::ETAG, entity.tag().to_string());
-    Ok(one(answer, head, format, &table.name, &entity))
+    let (kind, text) = one(head, &endpoint(head), format, &table.name, &entity);
+    Ok(fresh(StatusCode::OK).text(&name::ETAG, entity.tag().to_string()).json(kind, text))
 }

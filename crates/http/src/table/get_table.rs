@@ -22,5 +22,6 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let format = Format::wanted(&ask.head)?;
     let table = ask.store.table(&ask.head.table_at()?).await?.ok_or(Refusal::ResourceNotFound)?;
-    Ok(one(fresh(StatusCode::OK), &ask.head, format, table.name.as_str()))
+    let (kind, text) = one(&ask.head, format, table.name.as_str());
+    Ok(fresh(StatusCode::OK).json(kind, text))
 }

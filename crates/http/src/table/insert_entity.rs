@@ -9,6 +9,7 @@ use super::answers::changed;
 use super::format::Format;
 use super::{DOCUMENT_MAX, ask as asked};
 use crate::answer::{Answer, name};
+use crate::blob::page::endpoint;
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::serve::Ask;
 
@@ -37,5 +38,5 @@ pub async fn change(ask: &mut Ask) -> Result<Answer, Failure> {
         return Err(refusal.into());
     }
     let after = ask.store.change_entity(&table, change.clone()).await?;
-    Ok(changed(&ask.head, format, &table.name, &change, &after))
+    Ok(changed(&ask.head, &endpoint(&ask.head), || format, &table.name, &change, &after).answer())
 }

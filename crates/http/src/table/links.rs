@@ -21,8 +21,27 @@ const IN_LIST: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b
 
 /// `table(PartitionKey='…',RowKey='…')`
 pub fn entity(table: &str, partition: &str, row: &str) -> String {
-    let part = |text: &str| utf8_percent_encode(&text.replace('\'', "''"), IN_KEY).to_string();
-    format!("{table}(PartitionKey='{}',RowKey='{}')", part(partition), part(row))
+    let mut out = String::with_capacity(128);
+    write_entity(&mut out, table, partition, row);
+    out
+}
+
+/// The same at the end of `out`.
+pub fn write_entity(out: &mut String, table: &str, partition: &str, row: &str) {
+    out.push_str(table);
+    out.push_str("(PartitionKey='");
+    write_key(out, partition);
+    out.push_str("',RowKey='");
+    write_key(out, row);
+    out.push_str("')");
+}
+
+/// In quotes, a quote is two.
+fn write_key(out: &mut String, key: &str) {
+    for (n, part) in key.split('\'').enumerate() {
+        out.push_str(if n == 0 { "" } else { "''" });
+        out.extend(utf8_percent_encode(part, IN_KEY));
+    }
 }
 
 /// `Tables('name')`

@@ -1,21 +1,22 @@
 //! `multipart/mixed` as entity group transactions have it: parts within parts, and requests with bodies. Lenient about line ends and
 //! blank lines, because clients differ in them.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use lazuli_model::Refusal;
+use memchr::{memchr, memmem};
 
 use super::status::invalid;
 
-/// A part: its headers and what it contains.
+/// A part: of what type it is, and what it contains.
 pub struct Part<'a> {
-    pub headers: HeaderMap,
+    pub kind: &'a str,
     pub content: &'a [u8],
 }
 
 /// A request within a part.
 pub struct Inner<'a> {
     pub method: Method,
-    pub url: String,
+    pub url: &'a str,
     pub headers: HeaderMap,
     pub body: &'a [u8],
 }
@@ -24,28 +25,27 @@ pub fn parts<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, Refusa
     let delimiter = format!("--{boundary}");
     let mut parts = Vec::new();
     let mut begun: Option<usize> = None;
-    let mut at = 0;
-    while at < body.len() {
+    for at in memmem::find_iter(body, delimiter.as_bytes()) {
+        let begins_a_line = at == 0 || body[at - 1] == b'\n';
         let end = line_end(body, at);
-        let line = body[at..end].trim_ascii_end();
-        let closing = line.strip_prefix(delimiter.as_bytes());
-        if let Some(closing) = closing.filter(|rest| rest.is_empty() || *rest == b"--") {
-            if let Some(start) = begun {
-                parts.push(part(without_last_line_end(&body[start..at]))?);
-            }
-            if closing == b"--" {
-                return Ok(parts);
-            }
-            begun = Some(end);
+        let behind = body[at + delimiter.len()..end].trim_ascii_end();
+        if !begins_a_line || !(behind.is_empty() || behind == b"--") {
+            continue;
         }
-        at = end;
+        if let Some(start) = begun {
+            parts.push(part(without_last_line_end(&body[start..at]))?);
+        }
+        if behind == b"--" {
+            return Ok(parts);
+        }
+        begun = Some(end);
     }
     Err(invalid().into())
 }
 
 /// Behind the line that begins at `at`.
 fn line_end(text: &[u8], at: usize) -> usize {
-    text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |length| at + length + 1)
+    memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length + 1)
 }
 
 /// The line end before a boundary belongs to the boundary.
@@ -55,33 +55,40 @@ fn without_last_line_end(content: &[u8]) -> &[u8] {
 }
 
 fn part(text: &[u8]) -> Result<Part<'_>, Refusal> {
-    let (headers, content) = headers(text)?;
-    Ok(Part { headers, content })
+    let mut kind = None;
+    let content = headers(text, |name, value| {
+        if kind.is_none() && name == header::CONTENT_TYPE {
+            kind = Some(std::str::from_utf8(value).unwrap_or_default());
+        }
+        Ok(())
+    })?;
+    Ok(Part { kind: kind.unwrap_or_default(), content })
 }
 
-/// Header lines up to a blank one, and what follows.
-fn headers(text: &[u8]) -> Result<(HeaderMap, &[u8]), Refusal> {
-    let mut headers = HeaderMap::new();
+/// Shows `each` the header lines up to a blank one; what follows.
+fn headers<'a>(
+    text: &'a [u8],
+    mut each: impl FnMut(HeaderName, &'a [u8]) -> Result<(), Refusal>,
+) -> Result<&'a [u8], Refusal> {
     let mut at = 0;
     while at < text.len() {
         let end = line_end(text, at);
         let line = text[at..end].trim_ascii();
         at = end;
         if line.is_empty() {
-            return Ok((headers, &text[at..]));
+            return Ok(&text[at..]);
         }
-        let colon = line.iter().position(|byte| *byte == b':').ok_or_else(invalid)?;
+        let colon = memchr(b':', line).ok_or_else(invalid)?;
         let name = HeaderName::from_bytes(line[..colon].trim_ascii()).map_err(|_| invalid())?;
-        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).map_err(|_| invalid())?;
-        headers.try_append(name, value).map_err(|_| invalid())?;
+        each(name, line[colon + 1..].trim_ascii())?;
     }
-    Ok((headers, &[]))
+    Ok(&[])
 }
 
 /// The request that a part of type `application/http` contains.
 pub fn request<'a>(part: &Part<'a>) -> Result<Inner<'a>, Refusal> {
-    let kind = part.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.to_ascii_lowercase().starts_with("application/http") {
+    const HTTP: &str = "application/http";
+    if !part.kind.get(..HTTP.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(HTTP)) {
         return Err(invalid().into());
     }
     let content = part.content.trim_ascii_start();
@@ -94,6 +101,10 @@ pub fn request<'a>(part: &Part<'a>) -> Result<Inner<'a>, Refusal> {
         return Err(invalid().into());
     }
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid())?;
-    let (headers, body) = headers(&content[end..])?;
-    Ok(Inner { method, url: url.trim().to_owned(), headers, body: body.trim_ascii() })
+    let mut all = HeaderMap::with_capacity(12);
+    let body = headers(&content[end..], |name, value| {
+        let value = HeaderValue::from_bytes(value).map_err(|_| invalid())?;
+        all.try_append(name, value).map(drop).map_err(|_| invalid().into())
+    })?;
+    Ok(Inner { method, url: url.trim(), headers: all, body: body.trim_ascii() })
 }

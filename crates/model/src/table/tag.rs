@@ -16,11 +16,21 @@ impl Tag {
     }
 }
 
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Tag {
+    /// At the end of `out`.
+    pub fn write(self, out: &mut String) {
         // The colons of a time are the 14th and the 17th character.
         let time = self.0.to_iso_short();
-        let (date, minute, rest) = (&time[..13], &time[14..16], &time[17..]);
-        write!(f, "W/\"datetime'{date}%3A{minute}%3A{rest}'\"")
+        ["W/\"datetime'", &time[..13], "%3A", &time[14..16], "%3A", &time[17..], "'\""]
+            .into_iter()
+            .for_each(|part| out.push_str(part));
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::with_capacity(64);
+        self.write(&mut text);
+        f.write_str(&text)
     }
 }

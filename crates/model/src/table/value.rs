@@ -90,6 +90,7 @@ pub(super) fn units(text: &str) -> usize {
 
 impl Seen<'_> {
     /// How the two compare. Numbers compare with numbers of any type; other types only with their own. `None`: not at all.
+    #[inline]
     pub fn compare(self, other: Seen<'_>) -> Option<Ordering> {
         use Seen::*;
         match (self, other) {
@@ -149,11 +150,15 @@ pub fn read_time(text: &str) -> Option<Timestamp> {
     let (date, time) = text.split_once('T')?;
     let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
     let (clock, zone) = time.split_at(zone);
-    let clock = match clock.split_once('.') {
+    let shorter = match clock.split_once('.') {
         Some((seconds, digits)) if digits.len() > 7 && digits.bytes().all(|b| b.is_ascii_digit()) => {
-            format!("{seconds}.{}", &digits[..7])
+            Some(&clock[..seconds.len() + 8])
         }
-        Some(_) | None => clock.to_owned(),
+        Some(_) | None => None,
     };
-    Timestamp::parse_iso(&format!("{date}T{clock}{}", if zone.is_empty() { "Z" } else { zone }))
+    if shorter.is_none() && !zone.is_empty() {
+        return Timestamp::parse_iso(text);
+    }
+    let (clock, zone) = (shorter.unwrap_or(clock), if zone.is_empty() { "Z" } else { zone });
+    Timestamp::parse_iso(&format!("{date}T{clock}{zone}"))
 }

@@ -75,32 +75,33 @@ pub struct Found {
 impl Found {
     /// What there is to see of it. The second is a list to put the properties in, so that one serves a whole page.
     pub fn see<'a>(&'a self, mut properties: Vec<(&'a str, Seen<'a>)>) -> Result<Sight<'a>, Fault> {
-        let (partition, row) = read_entity(&self.key).ok_or_else(|| no_entity(&self.key))?;
+        let (partition, row) = read_entity(self.key.as_bytes()).ok_or_else(|| no_entity(self.key.as_bytes()))?;
         let record = Record::open(&self.record).ok_or_else(|| corrupt::<Entity>(&self.record))?;
         record.read(&mut properties).ok_or_else(|| corrupt::<Entity>(&self.record))?;
-        Ok(Sight { partition, row, modified: record.modified, properties })
+        let modified = record.modified().ok_or_else(|| corrupt::<Entity>(&self.record))?;
+        Ok(Sight { partition, row, modified, properties })
     }
 
     /// A copy of it.
     pub fn entity(&self) -> Result<(Key, Entity), Fault> {
-        let (partition, row) = read_entity(&self.key).ok_or_else(|| no_entity(&self.key))?;
+        let (partition, row) = read_entity(self.key.as_bytes()).ok_or_else(|| no_entity(self.key.as_bytes()))?;
         Ok((Key::new(partition, row), decode(&self.record)?))
     }
 }
 
-fn no_entity(key: &lazuli_engine::Key) -> Fault {
-    Fault::Corrupt(format!("the key of an entity has no keys: {:?}", key.row()))
+fn no_entity(key: &[u8]) -> Fault {
+    Fault::Corrupt(format!("the key of an entity has no keys: {}", key.escape_ascii()))
 }
 
 /// What a filter looks into: an entity's keys, and what is stored of it, each read when it is asked for.
 struct Row<'a> {
-    key: &'a lazuli_engine::Key,
+    key: &'a [u8],
     record: &'a [u8],
     is_broken: Cell<bool>,
 }
 
 impl<'a> Row<'a> {
-    fn new(key: &'a lazuli_engine::Key, record: &'a [u8]) -> Self {
+    fn new(key: &'a [u8], record: &'a [u8]) -> Self {
         Self { key, record, is_broken: Cell::new(false) }
     }
 
@@ -110,17 +111,19 @@ impl<'a> Row<'a> {
         if self.is_broken.get() { Err(corrupt::<Entity>(self.record)) } else { Ok(holds) }
     }
 
+    #[inline]
     fn stored(&self, name: &str) -> Option<Option<Seen<'a>>> {
         Some(match name {
             "PartitionKey" => Some(Seen::String(read_entity(self.key)?.0)),
             "RowKey" => Some(Seen::String(read_entity(self.key)?.1)),
-            "Timestamp" => Some(Seen::DateTime(Record::open(self.record)?.modified)),
+            "Timestamp" => Some(Seen::DateTime(Record::open(self.record)?.modified()?)),
             _ => Record::open(self.record)?.find(name)?,
         })
     }
 }
 
 impl Fields for Row<'_> {
+    #[inline]
     fn field(&self, name: &str) -> Option<Seen<'_>> {
         let stored = self.stored(name);
         if stored.is_none() {

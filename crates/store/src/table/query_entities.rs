@@ -5,8 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use bytes::Bytes;
-use lazuli_engine::{Fault, Key as RowKey, Txn};
+use lazuli_engine::{Entry, Fault, Key as RowKey, Txn};
 use lazuli_model::table::{Entity, Filter, Key, Plan, Sight, Within};
 
 use super::spans::ranges;
@@ -82,8 +81,8 @@ fn page(txn: &mut Txn<'_>, query: &QueryEntities, ranges: &[(RowKey, RowKey)]) -
     let mut looking = Looking { query, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new() };
     for (from, to) in ranges {
         let mut end = Ok(None);
-        txn.walk(from, to, &mut |key, value| {
-            let more = if looking.is_full() { key_of(key).map(Some) } else { looking.judge(key, value).map(|()| None) };
+        txn.walk(from, to, &mut |entry| {
+            let more = if looking.is_full() { key_of(entry).map(Some) } else { looking.judge(entry).map(|()| None) };
             match more {
                 Ok(None) => ControlFlow::Continue(()),
                 ended => {
@@ -107,28 +106,29 @@ impl Looking<'_> {
             || self.bytes >= LOOKED_BYTES_MAX
     }
 
-    fn judge(&mut self, key: &RowKey, value: &Bytes) -> Result<(), Fault> {
+    fn judge(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
         self.rows += 1;
-        self.bytes += value.len();
+        self.bytes += entry.value.len();
         let QueryEntities { filter, within, .. } = self.query;
         if !within.everything() {
-            let (partition, row) = read_entity(key).ok_or_else(|| no_entity(key))?;
+            let (partition, row) = read_entity(entry.key).ok_or_else(|| no_entity(entry.key))?;
             if !within.holds(partition, row) {
                 return Ok(());
             }
         }
         if let Some(filter) = filter
-            && !Row::new(key, value).fits(filter)?
+            && !Row::new(entry.key, entry.value).fits(filter)?
         {
             return Ok(());
         }
-        self.page_bytes += value.len();
-        self.items.push(Found { key: key.clone(), record: value.clone() });
+        self.page_bytes += entry.value.len();
+        let (key, record) = entry.keep();
+        self.items.push(Found { key, record });
         Ok(())
     }
 }
 
-fn key_of(key: &RowKey) -> Result<Key, Fault> {
-    let (partition, row) = read_entity(key).ok_or_else(|| no_entity(key))?;
+fn key_of(entry: &Entry<'_>) -> Result<Key, Fault> {
+    let (partition, row) = read_entity(entry.key).ok_or_else(|| no_entity(entry.key))?;
     Ok(Key::new(partition, row))
 }

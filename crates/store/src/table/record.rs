@@ -8,6 +8,8 @@
 //! property = length varint, name, type, value          postcard's encoding of model's Entity
 //! ```
 
+use std::ops::{BitOrAssign, Shl};
+
 use lazuli_model::Timestamp;
 use lazuli_model::table::{Guid, Seen};
 
@@ -16,22 +18,30 @@ const VERSION: u8 = 1;
 /// What follows in a record. Whoever reads it gets `None` when there is no such thing.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
-    pub modified: Timestamp,
+    /// From here on, so that whoever does not ask for it need not read it.
+    modified: Rest<'a>,
     count: u64,
     properties: Rest<'a>,
 }
 
 impl<'a> Record<'a> {
+    #[inline]
     pub fn open(record: &'a [u8]) -> Option<Self> {
         let mut rest = Rest(record);
         if rest.byte()? != VERSION {
             return None;
         }
-        let modified = Timestamp::from_ticks(rest.number()?);
+        let modified = rest;
+        rest.skip_number()?;
         Some(Self { modified, count: rest.number()?, properties: rest })
     }
 
+    pub fn modified(mut self) -> Option<Timestamp> {
+        self.modified.number().map(Timestamp::from_ticks)
+    }
+
     /// The value of a property, if the entity has it.
+    #[inline]
     pub fn find(&self, name: &str) -> Option<Option<Seen<'a>>> {
         let mut rest = self.properties;
         for _ in 0..self.count {
@@ -58,58 +68,75 @@ impl<'a> Record<'a> {
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
+    #[inline]
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
+    #[inline]
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
+    #[inline]
     fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         if first < 0x80 {
             return Some(first.into());
         }
-        self.long(first, u64::BITS).map(|number| number as u64)
+        self.long(first, u64::BITS)
+    }
+
+    /// Nothing but the last byte of a number is below 80 hex.
+    #[inline]
+    fn skip_number(&mut self) -> Option<()> {
+        let length = self.0.iter().position(|byte| *byte < 0x80)?;
+        self.0 = &self.0[length + 1..];
+        Some(())
     }
 
     /// Seven bits to a byte, the least first, and the highest bit in all but the last.
-    fn long(&mut self, first: u8, bits: u32) -> Option<u128> {
-        let (mut number, mut byte, mut shift) = (u128::from(first & 0x7f), first, 0);
+    fn long<N>(&mut self, first: u8, bits: u32) -> Option<N>
+    where
+        N: From<u8> + Shl<u32, Output = N> + BitOrAssign,
+    {
+        let (mut number, mut byte, mut shift) = (N::from(first & 0x7f), first, 0);
         while byte >= 0x80 {
             shift += 7;
             byte = self.byte()?;
-            let part = u128::from(byte & 0x7f);
-            if shift >= bits || (shift + 7 > bits && u128::from(byte) >> (bits - shift) != 0) {
+            if shift >= bits || (shift + 7 > bits && byte >> (bits - shift) != 0) {
                 return None;
             }
-            number |= part << shift;
+            number |= N::from(byte & 0x7f) << shift;
         }
         Some(number)
     }
 
+    #[inline]
     fn narrow(&mut self) -> Option<u32> {
         let first = self.byte()?;
         if first < 0x80 {
             return Some(first.into());
         }
-        self.long(first, u32::BITS).map(|number| number as u32)
+        self.long(first, u32::BITS)
     }
 
+    #[inline]
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(usize::try_from(length).ok()?)
     }
 
+    #[inline]
     fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
+    #[inline]
     fn flag(&mut self) -> Option<bool> {
         match self.byte()? {
             0 => Some(false),
@@ -118,6 +145,7 @@ impl<'a> Rest<'a> {
         }
     }
 
+    #[inline]
     fn value(&mut self) -> Option<Seen<'a>> {
         // Zigzag: the sign is the lowest bit.
         Some(match self.narrow()? {
@@ -142,15 +170,13 @@ impl<'a> Rest<'a> {
         })
     }
 
+    #[inline]
     fn skip_value(&mut self) -> Option<()> {
         match self.narrow()? {
             0 | 1 => self.bytes().map(drop),
             2 => self.byte().map(drop),
             5 => self.take(8).map(drop),
-            3 | 4 | 6 | 7 => {
-                while self.byte()? >= 0x80 {}
-                Some(())
-            }
+            3 | 4 | 6 | 7 => self.skip_number(),
             _ => None,
         }
     }

@@ -48,7 +48,7 @@ fn parts_in_order(body: &[u8], boundary: &str, depth: usize) {
         if let Ok(request) = table::request(part) {
             assert!(request.body.len() <= part.content.len());
         }
-        let inner = part.headers.get("content-type").and_then(|kind| kind.to_str().ok()).and_then(blob::boundary);
+        let inner = blob::boundary(part.kind);
         if let Some(inner) = inner.filter(|_| depth < 3) {
             parts_in_order(part.content, inner, depth + 1);
         }

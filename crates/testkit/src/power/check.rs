@@ -15,8 +15,13 @@ use super::workload::{
 /// Says what is wrong.
 pub async fn check(data: &Path, before: &Marks, ever: &Marks) -> Result<(), String> {
     // A wall clock that stands at the beginning of time: only what was written down can make stamps go on.
-    let options =
-        Options { clock: Clock::new(|| Stamp(1)), cache_bytes: 1 << 20, hot_bytes: 1 << 20, ..Options::default() };
+    let options = Options {
+        clock: Clock::new(|| Stamp(1)),
+        cache_bytes: 1 << 20,
+        hot_bytes: 1 << 20,
+        stretch_bytes: 1 << 20,
+        ..Options::default()
+    };
     let engine = Embedded::open(data, options).map_err(|error| format!("the engine does not open: {error}"))?;
     let extents = Extents::open(&engine.directory().extents(), extents_options())
         .map_err(|error| format!("the extents do not open: {error}"))?;

@@ -134,7 +134,13 @@ fn start(
     marks: Option<File>,
     first: u64,
 ) -> Result<Started, String> {
-    let small = Options { cache_bytes: 1 << 20, hot_bytes: 1 << 20, clock: time.clock(), ..Options::default() };
+    let small = Options {
+        cache_bytes: 1 << 20,
+        hot_bytes: 1 << 20,
+        stretch_bytes: 1 << 20,
+        clock: time.clock(),
+        ..Options::default()
+    };
     let engine = Embedded::open(data, small).map_err(|error| format!("the engine does not open: {error}"))?;
     let engine = Arc::new(engine);
     let options = extents::Options { capacity: 3 << 20, keep_free: 0, ..extents::Options::default() };

@@ -125,7 +125,7 @@ fn filters_hold_in_place_as_they_do_for_what_is_decoded() {
         same(&found.see(Vec::new()).unwrap(), &entity.see(&key));
         let text = random.filter(3);
         let filter = Filter::parse(&text).unwrap();
-        let holds = Row::new(&found.key, &found.record).fits(&filter).unwrap();
+        let holds = Row::new(found.key.as_bytes(), &found.record).fits(&filter).unwrap();
         assert_eq!(holds, filter.holds(&Decoded(&key, &entity)), "{text} for {key:?} {entity:?}");
         held += u32::from(holds);
     }

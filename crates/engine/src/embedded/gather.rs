@@ -1,0 +1,95 @@
+//! Making stretches of what a walk passes over in the store.
+
+use bytes::Bytes;
+
+use super::hot::Hot;
+use super::stretches::Stretch;
+use crate::{Entry, Key};
+
+pub(super) struct Gathering<'a> {
+    hot: &'a Hot,
+    /// The state that is walked over.
+    sequence: u64,
+    under_way: Option<Next>,
+    /// What was passed over since there was no room.
+    passed_bytes: usize,
+}
+
+/// A stretch that is not at its end yet.
+struct Next {
+    from: Key,
+    buffer: Vec<u8>,
+    ends: Vec<(u32, u32)>,
+}
+
+impl<'a> Gathering<'a> {
+    /// For a walk from `from`.
+    pub fn new(hot: &'a Hot, sequence: u64, from: &Key) -> Self {
+        let under_way = hot.stretches().has_room().then(|| Next::new(from.clone(), hot.stretches().length()));
+        Self { hot, sequence, under_way, passed_bytes: 0 }
+    }
+
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        let length = self.hot.stretches().length();
+        if self.under_way.as_mut().is_some_and(|next| next.add(entry, length)) {
+            return;
+        }
+        self.passed_bytes += entry.key.len() + entry.value.len();
+        if let Some(full) = self.under_way.take() {
+            self.keep(full, copied(entry.key));
+        } else if self.passed_bytes < length {
+            return;
+        }
+        self.passed_bytes = 0;
+        if self.hot.stretches().has_room() {
+            let mut next = Next::new(copied(entry.key), length);
+            // One that is longer than a stretch is in none.
+            self.under_way = next.add(entry, length).then_some(next);
+        }
+    }
+
+    /// The walk is over. `to` says that it has seen all that is before it.
+    pub fn end(mut self, to: Option<&Key>) {
+        let Some(last) = self.under_way.take() else { return };
+        if let Some(to) = to.cloned().or_else(|| last.last_key().map(|key| key.successor())) {
+            self.keep(last, to);
+        }
+    }
+
+    /// A short one is not worth its keep: whoever reads a few entries will not read them faster for it.
+    fn keep(&self, next: Next, to: Key) {
+        if next.buffer.len() >= self.hot.stretches().length() / 4 {
+            let stretch = Stretch::new(next.buffer, next.ends, to, self.sequence);
+            self.hot.learn_stretch(next.from, stretch, self.sequence);
+        }
+    }
+}
+
+impl Next {
+    fn new(from: Key, length_max: usize) -> Self {
+        Self { from, buffer: Vec::with_capacity(length_max), ends: Vec::new() }
+    }
+
+    /// False if it would be too long with it.
+    fn add(&mut self, entry: &Entry<'_>, length_max: usize) -> bool {
+        if self.buffer.len() + entry.key.len() + entry.value.len() > length_max {
+            return false;
+        }
+        self.buffer.extend_from_slice(entry.key);
+        let key_end = self.buffer.len() as u32;
+        self.buffer.extend_from_slice(entry.value);
+        self.ends.push((key_end, self.buffer.len() as u32));
+        true
+    }
+
+    fn last_key(&self) -> Option<Key> {
+        let (key_end, _) = *self.ends.last()?;
+        let begin = self.ends.iter().rev().nth(1).map_or(0, |(_, end)| *end);
+        Some(copied(&self.buffer[begin as usize..key_end as usize]))
+    }
+}
+
+/// Copied: what is shown is a slice of a block, which it would keep alive.
+fn copied(key: &[u8]) -> Key {
+    Key::from_stored(Bytes::copy_from_slice(key)).expect("only keys are shown")
+}

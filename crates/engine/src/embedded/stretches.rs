@@ -1,0 +1,326 @@
+//! Stretches: entries that lie beside each other, that walks passed over lately, each stretch in one buffer. The store's iterators
+//! merge, look into blocks and count references for each entry; passing over a stretch is reading memory.
+//!
+//! Held true:
+//! * a stretch has all entries of its range, as they are in the published state, and were since the state it was read of. So
+//!   whoever finds it sees what any state between the two has there;
+//! * stretches do not overlap;
+//! * bytes are bounded. When there is no room, the next stretch gets in only in place of one that was asked for its room several times
+//!   since it came or was used. So a walk over more than fits finds the part that stays each time, instead of driving out ahead
+//!   of itself what it will look for next time.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+
+use crate::{Each, Entry, Key};
+
+/// Long enough that finding the next one costs nothing beside passing over it, short enough that a write spoils little.
+const LENGTH_MAX: usize = 64 << 10;
+/// How often a stretch is asked for its room in vain: a walk over five times what fits still finds what stays.
+const CREDIT: u8 = 4;
+/// What a stretch costs beside its buffer, roughly.
+const STRETCH_BYTES: usize = 512;
+
+pub(super) struct Stretches {
+    kept: RwLock<Kept>,
+    /// How many there are, for the writer, who asks with each batch.
+    count: AtomicUsize,
+    bytes_max: usize,
+    length: usize,
+}
+
+#[derive(Default)]
+struct Kept {
+    by_start: BTreeMap<Key, Arc<Stretch>>,
+    bytes: usize,
+    /// Which one was asked last for its room.
+    hand: Option<Key>,
+}
+
+pub(super) struct Stretch {
+    to: Key,
+    /// The state it was read of.
+    since: u64,
+    /// How often it may still be asked for its room.
+    credit: AtomicU8,
+    buffer: Bytes,
+    /// Where each entry's key and value end.
+    ends: Box<[(u32, u32)]>,
+}
+
+/// What there is at a key.
+pub(super) enum Place {
+    Known(Arc<Stretch>),
+    /// Nothing, up to the next stretch.
+    Unknown {
+        until: Option<Key>,
+    },
+}
+
+impl Stretches {
+    pub fn new(bytes: u64) -> Self {
+        let bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let length = (bytes_max / 1024).min(LENGTH_MAX);
+        Self { kept: RwLock::default(), count: AtomicUsize::new(0), bytes_max, length }
+    }
+
+    /// What there is at `key` that is right for the state of `sequence`.
+    pub fn at(&self, key: &Key, sequence: u64) -> Place {
+        let kept = self.read();
+        let before = kept.by_start.range(..=key).next_back();
+        if let Some((_, stretch)) = before.filter(|(_, stretch)| *key < stretch.to && stretch.since <= sequence) {
+            stretch.credit.store(CREDIT, Relaxed);
+            return Place::Known(stretch.clone());
+        }
+        let mut behind = kept.by_start.range((Excluded(key), Unbounded));
+        Place::Unknown { until: behind.next().map(|(start, _)| start.clone()) }
+    }
+
+    /// Whether there is room for one more, or was made.
+    pub fn has_room(&self) -> bool {
+        if self.length == 0 {
+            return false;
+        }
+        let has_room = |kept: &Kept| kept.bytes + self.length + STRETCH_BYTES <= self.bytes_max;
+        if has_room(&self.read()) {
+            return true;
+        }
+        let mut kept = self.write();
+        let next = match &kept.hand {
+            Some(hand) => kept.by_start.range((Excluded(hand), Unbounded)).next(),
+            None => None,
+        };
+        let Some((start, stretch)) = next.or_else(|| kept.by_start.first_key_value()) else { return has_room(&kept) };
+        let (start, credit) = (start.clone(), stretch.credit.load(Relaxed));
+        match credit.checked_sub(1) {
+            Some(less) => stretch.credit.store(less, Relaxed),
+            None => self.remove(&mut kept, &start),
+        }
+        kept.hand = Some(start);
+        has_room(&kept)
+    }
+
+    /// Keeps a stretch if `is_current` says, under the lock, that what it was read of is still the published state.
+    pub fn learn(&self, from: Key, stretch: Stretch, is_current: impl FnOnce() -> bool) {
+        let mut kept = self.write();
+        let bytes = stretch.bytes();
+        let before = kept.by_start.range(..&stretch.to).next_back();
+        let overlaps = before.is_some_and(|(_, before)| before.to > from);
+        if overlaps || kept.bytes + bytes > self.bytes_max {
+            return;
+        }
+        // Counted first: a writer who has not seen the count has moved the state before we ask.
+        self.count.fetch_add(1, SeqCst);
+        if !is_current() {
+            self.count.fetch_sub(1, SeqCst);
+            return;
+        }
+        kept.bytes += bytes;
+        kept.by_start.insert(from, Arc::new(stretch));
+    }
+
+    /// Lets go of what `keys` are in, before they change.
+    pub fn forget<'a>(&self, keys: impl Iterator<Item = &'a Key>) {
+        if self.count.load(SeqCst) == 0 {
+            return;
+        }
+        let mut kept = self.write();
+        for key in keys {
+            let within = kept.by_start.range(..=key).next_back().filter(|(_, stretch)| *key < stretch.to);
+            if let Some(start) = within.map(|(start, _)| start.clone()) {
+                self.remove(&mut kept, &start);
+            }
+        }
+    }
+
+    pub fn forget_all(&self) {
+        let mut kept = self.write();
+        *kept = Kept::default();
+        self.count.store(0, SeqCst);
+    }
+
+    /// How long a stretch should be.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    fn remove(&self, kept: &mut Kept, start: &Key) {
+        if let Some(stretch) = kept.by_start.remove(start) {
+            kept.bytes -= stretch.bytes();
+            self.count.fetch_sub(1, SeqCst);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Kept> {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Kept> {
+        self.kept.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stretch {
+    /// The first key behind it.
+    pub fn to(&self) -> &Key {
+        &self.to
+    }
+
+    /// Shows `each` the entries with `from <= key < to`.
+    pub fn walk(&self, from: &Key, to: &Key, each: &mut Each<'_>) -> ControlFlow<()> {
+        let (from, to) = (from.as_bytes(), to.as_bytes());
+        let key_at = |n: usize| &self.buffer[self.begin(n)..self.ends[n].0 as usize];
+        let first = partition_point(self.ends.len(), |n| key_at(n) < from);
+        let end = if self.to.as_bytes() <= to {
+            self.ends.len()
+        } else {
+            partition_point(self.ends.len(), |n| key_at(n) < to)
+        };
+        let mut begin = self.begin(first);
+        for (key_end, value_end) in &self.ends[first..end.max(first)] {
+            let (key_end, value_end) = (*key_end as usize, *value_end as usize);
+            let entry = Entry::within(&self.buffer, &self.buffer[begin..key_end], &self.buffer[key_end..value_end]);
+            each(&entry)?;
+            begin = value_end;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin(&self, n: usize) -> usize {
+        n.checked_sub(1).map_or(0, |before| self.ends[before].1 as usize)
+    }
+
+    /// What `buffer` holds: all entries before `to`, in the state of `sequence`.
+    pub fn new(buffer: Vec<u8>, ends: Vec<(u32, u32)>, to: Key, sequence: u64) -> Self {
+        Self {
+            to,
+            since: sequence,
+            credit: AtomicU8::new(CREDIT),
+            buffer: buffer.into_boxed_slice().into(),
+            ends: ends.into(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffer.len() + size_of_val(&self.ends[..]) + STRETCH_BYTES
+    }
+}
+
+/// How many of the first numbers `is_before` holds for, if it holds for no other.
+fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Space};
+
+    fn key(n: u32) -> Key {
+        Key::new(Space(1), Column(1), &[&n.to_be_bytes()])
+    }
+
+    /// The entries `from..to`, each with a value of its number.
+    fn stretch(from: u32, to: u32, since: u64) -> (Key, Stretch) {
+        let (mut buffer, mut ends) = (Vec::new(), Vec::new());
+        for n in from..to {
+            buffer.extend_from_slice(key(n).as_bytes());
+            let key_end = buffer.len() as u32;
+            buffer.extend_from_slice(&n.to_be_bytes());
+            ends.push((key_end, buffer.len() as u32));
+        }
+        (key(from), Stretch::new(buffer, ends, key(to), since))
+    }
+
+    fn learn(stretches: &Stretches, from: u32, to: u32, since: u64) {
+        let (start, stretch) = stretch(from, to, since);
+        stretches.learn(start, stretch, || true);
+    }
+
+    fn is_known(stretches: &Stretches, n: u32, sequence: u64) -> bool {
+        matches!(stretches.at(&key(n), sequence), Place::Known(_))
+    }
+
+    #[test]
+    fn a_stretch_shows_what_is_asked_of_it() {
+        let (_, stretch) = stretch(10, 20, 0);
+        for (from, to, shown) in [(0, 30, 10..20), (12, 15, 12..15), (10, 11, 10..11), (19, 99, 19..20), (15, 15, 0..0)]
+        {
+            let mut seen = Vec::new();
+            let flow = stretch.walk(&key(from), &key(to), &mut |entry| {
+                seen.push(entry.keep());
+                ControlFlow::Continue(())
+            });
+            let wanted: Vec<_> = shown.map(|n: u32| (key(n), Bytes::copy_from_slice(&n.to_be_bytes()))).collect();
+            assert_eq!((seen, flow), (wanted, ControlFlow::Continue(())), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_is_for_its_state_and_those_behind_it_until_it_is_written_to() {
+        let stretches = Stretches::new(1 << 20);
+        learn(&stretches, 10, 20, 4);
+        assert!(is_known(&stretches, 10, 4) && is_known(&stretches, 19, 6));
+        assert!(!is_known(&stretches, 9, 4) && !is_known(&stretches, 20, 4) && !is_known(&stretches, 10, 2));
+        stretches.forget([key(9), key(20)].iter());
+        assert!(is_known(&stretches, 10, 6));
+        // Also of a key that was not there: the stretch says so.
+        stretches.forget([key(15).successor()].iter());
+        assert!(!is_known(&stretches, 10, 6));
+    }
+
+    #[test]
+    fn what_overlaps_or_has_passed_is_not_learnt() {
+        let stretches = Stretches::new(1 << 20);
+        learn(&stretches, 10, 20, 4);
+        for (from, to) in [(0, 11), (12, 13), (19, 30), (5, 40)] {
+            learn(&stretches, from, to, 4);
+        }
+        let (start, passed) = stretch(30, 40, 4);
+        stretches.learn(start, passed, || false);
+        learn(&stretches, 20, 25, 4);
+        let known: Vec<u32> = (0..50).filter(|n| is_known(&stretches, *n, 4)).collect();
+        assert_eq!(known, (10..25).collect::<Vec<_>>());
+        assert_eq!(stretches.count.load(SeqCst), 2);
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_a_walk_over_more_finds_what_stays() {
+        let stretches = Stretches::new(1 << 20);
+        let walk = || {
+            let mut found = 0;
+            for n in (0..100_000).step_by(40) {
+                if is_known(&stretches, n, 0) {
+                    found += 1;
+                } else if stretches.has_room() {
+                    learn(&stretches, n, n + 40, 0);
+                }
+            }
+            assert!(stretches.read().bytes <= 1 << 20);
+            found
+        };
+        assert_eq!(walk(), 0);
+        let kept = stretches.count.load(SeqCst);
+        assert!(kept > 500, "{kept}");
+        // What has stayed is found by every walk, though each passes over more than fits.
+        let found: Vec<usize> = (0..4).map(|_| walk()).collect();
+        assert!(found.iter().all(|found| *found >= kept * 9 / 10), "{found:?} of {kept}");
+        // And when nobody asks for it any more, it makes room.
+        for _ in 0..(usize::from(CREDIT) + 1) * kept + 2 {
+            if stretches.has_room() {
+                learn(&stretches, 200_000, 200_040, 0);
+            }
+        }
+        assert!(is_known(&stretches, 200_000, 0));
+    }
+}
