@@ -221,7 +221,7 @@ impl Edge {
         };
         let read = if link.website { website::head(parts, arrival) } else { Head::read(parts, arrival) };
         let done = match read {
-            Ok(head) if link.website => self.visit(head, upload).await,
+            Ok(head) if link.website => Box::pin(self.visit(head, upload)).await,
             Ok(mut head) => {
                 head.spelt = spelt;
                 self.act(head, upload).await
@@ -272,7 +272,8 @@ impl Edge {
             false => self.store.clone(),
         };
         let edge = self.clone();
-        let ask = Ask {
+        // Boxed: it would be moved, and be part of every request's future, several times.
+        let ask = Box::new(Ask {
             head,
             spec,
             grant,
@@ -283,7 +284,7 @@ impl Edge {
             edge,
             beside: HeaderMap::new(),
             seals: OnceLock::new(),
-        };
+        });
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move { if spec.writes() { onward(running).await } else { running.await } };
         let done = match limit {
@@ -456,7 +457,7 @@ impl Done {
     }
 }
 
-async fn run(row: usize, mut ask: Ask) -> Done {
+async fn run(row: usize, mut ask: Box<Ask>) -> Done {
     let operation = operation::served(row);
     let outcome = (operation.run)(&mut ask).await;
     let bytes_in = ask.body.read();

@@ -105,7 +105,7 @@ impl Store {
             return Err(Refusal::RequestBodyTooLarge { limit }.into());
         }
         let digest = md5.then(|| Digesting::new(&self.digests));
-        let sealing = lock.map(Sealing::new);
+        let sealing = lock.map(Sealing::new).map(Box::new);
         let mut upload = Upload { store: self, expected, small: BytesMut::new(), stage: None, digest, sealing };
         let mut length = 0;
         while let Some(bytes) = body.next().await.map_err(refusal)? {
@@ -150,7 +150,8 @@ struct Upload<'a> {
     /// From the byte on with which the body is not small any more.
     stage: Option<Box<dyn Stage>>,
     digest: Option<Digesting<'a>>,
-    sealing: Option<Sealing>,
+    /// Boxed, since few have it, and it has a cipher in it.
+    sealing: Option<Box<Sealing>>,
 }
 
 impl Upload<'_> {
@@ -184,7 +185,7 @@ impl Upload<'_> {
     }
 
     async fn finish(mut self, length: u64) -> Result<Received, Failure> {
-        let nonce = self.sealing.as_ref().map(Sealing::nonce);
+        let nonce = self.sealing.as_ref().map(|sealing| sealing.nonce());
         let Some(stage) = self.stage else {
             let bytes = self.small.freeze();
             let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
@@ -204,7 +205,7 @@ impl Upload<'_> {
         // The rest is digested while the disk is waited for.
         let (staged, md5) = tokio::join!(stage.finish(), digest);
         let (staged, md5) = (staged?, md5?);
-        let crc64 = self.sealing.map_or(staged.crc64(), Sealing::crc64);
+        let crc64 = self.sealing.map_or(staged.crc64(), |sealing| sealing.crc64());
         Ok(Received { length, crc64, md5, nonce, body: Body::Staged(staged) })
     }
 }
