@@ -53,7 +53,7 @@ impl Default for Options {
             clock: Clock::system(),
             cache_bytes: 128 << 20,
             hot_bytes: 64 << 20,
-            stretch_bytes: 192 << 20,
+            stretch_bytes: 256 << 20,
             probe: Probe::file_system(),
         }
     }

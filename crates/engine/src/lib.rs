@@ -18,7 +18,7 @@ pub use clock::Clock;
 pub use embedded::Embedded;
 pub use key::{Column, Key, Partition, Space};
 pub use memory::Memory;
-pub use txn::{Each, Entry, Halt, Stop, Txn, View};
+pub use txn::{Entry, Halt, Note, Stop, Stretched, Txn, View, Walker};
 
 use std::future::Future;
 use std::pin::Pin;

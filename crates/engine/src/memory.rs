@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 
 use crate::txn::{Ran, attempt, attempt_with};
-use crate::{BoxFuture, Clock, Each, Engine, Entry, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View};
+use crate::{BoxFuture, Clock, Engine, Entry, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View, Walker};
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
@@ -164,9 +164,9 @@ impl View for Whole<'_> {
         Ok(self.0.range(from..to).take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         if from < to {
-            self.0.range(from..to).any(|(key, value)| each(&Entry::new(key, value)).is_break());
+            self.0.range(from..to).any(|(key, value)| walker.see(&Entry::new(key, value)).is_break());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::task::{JoinSet, yield_now};
 
 use crate::memory::Random;
-use crate::{Column, Engine, EngineExt, Fault, Halt, Key, Partition, Space, Stamp, Stop, Txn};
+use crate::{Column, Engine, EngineExt, Entry, Fault, Halt, Key, Partition, Space, Stamp, Stop, Txn};
 
 const COLUMN: Column = Column(1);
 
@@ -450,7 +450,7 @@ async fn scan(engine: &Shared, from: &Key, to: &Key, limit: usize) -> Entries {
 /// What a walk is shown that ends after `limit` entries.
 fn walk(txn: &mut Txn<'_>, from: &Key, to: &Key, limit: usize) -> Result<Entries, Halt> {
     let mut entries = Entries::new();
-    txn.walk(from, to, &mut |entry| {
+    txn.walk(from, to, &mut |entry: &Entry<'_>| {
         if entries.len() == limit {
             return ControlFlow::Break(());
         }

@@ -1,8 +1,10 @@
 //! What a decision sees and does: reads over a view, writes kept aside until the engine commits them.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
@@ -34,14 +36,35 @@ pub trait View {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt>;
     /// Up to `limit` entries with `from <= key < to`, in key order.
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt>;
-    /// Shows `each` the entries with `from <= key < to`, in key order, until it has seen enough.
-    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
-        step_by_step(|from, limit| self.scan(from, to, limit), from, each)
+    /// Shows `walker` the entries with `from <= key < to`, in key order, until it has seen enough.
+    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
+        step_by_step(|from, limit| self.scan(from, to, limit), from, walker)
     }
 }
 
-/// Who is shown entries.
-pub type Each<'a> = dyn FnMut(&Entry<'_>) -> ControlFlow<()> + 'a;
+/// Who walks over entries.
+pub trait Walker {
+    fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()>;
+    /// Whether it need not see any of these.
+    fn passes(&mut self, _stretch: &dyn Stretched) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut(&Entry<'_>) -> ControlFlow<()>> Walker for F {
+    fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()> {
+        self(entry)
+    }
+}
+
+/// Entries that lie beside each other, which an engine keeps together until one of them changes.
+pub trait Stretched {
+    /// What walkers have noted of them, for the next one. It goes when they go.
+    fn note(&self) -> &Note;
+    fn each(&self, see: &mut dyn FnMut(&Entry<'_>));
+}
+
+pub type Note = OnceLock<Box<dyn Any + Send + Sync>>;
 
 /// An entry as a walk shows it, where it lies.
 pub struct Entry<'a> {
@@ -73,7 +96,7 @@ impl<'a> Entry<'a> {
 fn step_by_step(
     mut scan: impl FnMut(&Key, usize) -> Result<Vec<(Key, Bytes)>, Halt>,
     from: &Key,
-    each: &mut Each<'_>,
+    walker: &mut dyn Walker,
 ) -> Result<(), Halt> {
     const STEP_FIRST: usize = 32;
     const STEP_MAX: usize = 1024;
@@ -81,7 +104,7 @@ fn step_by_step(
     let (mut from, mut step) = (from.clone(), STEP_FIRST);
     loop {
         let entries = scan(&from, step)?;
-        if entries.iter().any(|(key, value)| each(&Entry::new(key, value)).is_break()) {
+        if entries.iter().any(|(key, value)| walker.see(&Entry::new(key, value)).is_break()) {
             return Ok(());
         }
         let Some((last, _)) = entries.last().filter(|_| entries.len() == step) else { return Ok(()) };
@@ -138,16 +161,16 @@ impl<'a> Txn<'a> {
         Ok(merged.into_iter().take(limit).collect())
     }
 
-    /// Shows `each` the entries with `from <= key < to`, in key order and with this transaction's writes applied, until it has
+    /// Shows `walker` the entries with `from <= key < to`, in key order and with this transaction's writes applied, until it has
     /// seen enough: cheaper than to scan, since nothing is gathered.
-    pub fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+    pub fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         if from >= to {
             return Ok(());
         }
         if self.writes.range((Bound::Included(from), Bound::Excluded(to))).next().is_some() {
-            return step_by_step(|from, limit| self.scan(from, to, limit), from, each);
+            return step_by_step(|from, limit| self.scan(from, to, limit), from, walker);
         }
-        let walked = self.view.walk(from, to, each);
+        let walked = self.view.walk(from, to, walker);
         self.note(walked)
     }
 

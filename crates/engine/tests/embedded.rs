@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use lazuli_engine::embedded::{Embedded, OpenError, Options, Probe, Room};
-use lazuli_engine::{Clock, Column, Engine, EngineExt, Fault, Key, Partition, Space, Stamp, Stop, suite};
+use lazuli_engine::{Clock, Column, Engine, EngineExt, Entry, Fault, Key, Partition, Space, Stamp, Stop, suite};
 
 const SPACE: Space = Space(1);
 
@@ -403,7 +403,7 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
                 };
                 let seen = engine.read(|txn| {
                     let mut walked = Vec::new();
-                    txn.walk(&from, &to, &mut |entry| {
+                    txn.walk(&from, &to, &mut |entry: &Entry<'_>| {
                         walked.push(entry.keep());
                         // Some are broken off.
                         if looks % 5 == 4 && walked.len() == 20 {

@@ -12,7 +12,7 @@ mod tag;
 mod value;
 
 pub use change::{Action, Change, Changed, Expect, OPERATIONS_MAX, Place, check_batch, check_count};
-pub use filter::{Fields, Filter};
+pub use filter::{Extent, Extents, Fields, Filter};
 pub use limits::{KEY_UNITS_MAX, PROPERTIES_MAX, check};
 pub use plan::{Plan, Span};
 pub use refused::Refused;

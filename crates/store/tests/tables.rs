@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lazuli_engine::embedded::Options;
 use lazuli_engine::{Embedded, Engine, Memory, content};
 use lazuli_model::table::*;
 use lazuli_model::{AccountName, Refusal, TableName, Timestamp};
@@ -36,8 +37,10 @@ impl Directory {
         Self(path)
     }
 
+    /// With stretches of a few entities, so that queries walk over them, and pass over some.
     fn engine(&self) -> Arc<Embedded> {
-        Arc::new(Embedded::open(self.0.join("data"), Default::default()).unwrap())
+        let options = Options { stretch_bytes: 128 << 10, ..Options::default() };
+        Arc::new(Embedded::open(self.0.join("data"), options).unwrap())
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Gathering<'a> {
     under_way: Option<Next>,
     /// What was passed over since there was no room.
     passed_bytes: usize,
+    /// It is part of a longer walk: there is a stretch before it, or behind.
+    is_beside: bool,
 }
 
 /// A stretch that is not at its end yet.
@@ -23,10 +25,10 @@ struct Next {
 }
 
 impl<'a> Gathering<'a> {
-    /// For a walk from `from`.
-    pub fn new(hot: &'a Hot, sequence: u64, from: &Key) -> Self {
+    /// For a walk from `from`, perhaps beside a stretch.
+    pub fn new(hot: &'a Hot, sequence: u64, from: &Key, is_beside: bool) -> Self {
         let under_way = hot.stretches().has_room().then(|| Next::new(from.clone(), hot.stretches().length()));
-        Self { hot, sequence, under_way, passed_bytes: 0 }
+        Self { hot, sequence, under_way, passed_bytes: 0, is_beside }
     }
 
     pub fn add(&mut self, entry: &Entry<'_>) {
@@ -56,11 +58,13 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// A short one is not worth its keep: whoever reads a few entries will not read them faster for it.
-    fn keep(&self, next: Next, to: Key) {
-        if next.buffer.len() >= self.hot.stretches().length() / 4 {
+    /// A short one by itself is not worth its keep: whoever reads a few entries will not read them faster for it. Between
+    /// others it is, since to begin to walk in the store costs as much as hundreds of entries.
+    fn keep(&mut self, next: Next, to: Key) {
+        if self.is_beside || next.buffer.len() >= self.hot.stretches().length() / 4 {
             let stretch = Stretch::new(next.buffer, next.ends, to, self.sequence);
             self.hot.learn_stretch(next.from, stretch, self.sequence);
+            self.is_beside = true;
         }
     }
 }

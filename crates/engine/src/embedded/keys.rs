@@ -14,7 +14,7 @@ use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode
 
 use super::ahead::Ahead;
 use super::{journal, versions};
-use crate::{Each, Entry, Fault, Halt, Key, Stamp, View};
+use crate::{Entry, Fault, Halt, Key, Stamp, View, Walker};
 
 const MARK: [u8; 1] = [0];
 /// With 16 MiB, writes stalled for seconds; the journal, too, is replaced every 64 MB.
@@ -210,10 +210,10 @@ impl View for Snapshotted<'_> {
         self.range(from, to).take(limit).collect::<Result<_, _>>().map_err(Halt::Fault)
     }
 
-    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         for entry in self.range(from, to) {
             let (key, value) = entry.map_err(Halt::Fault)?;
-            if each(&Entry::new(&key, &value)).is_break() {
+            if walker.see(&Entry::new(&key, &value)).is_break() {
                 break;
             }
         }

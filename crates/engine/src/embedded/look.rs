@@ -13,7 +13,7 @@ use super::hot::Hot;
 use super::keys::{Keys, Snapshotted};
 use super::stretches::Place;
 use crate::txn::{Ran, attempt_with};
-use crate::{Each, Fault, Halt, Key, Stamp, Txn, Verdict, View};
+use crate::{Entry, Fault, Halt, Key, Stamp, Txn, Verdict, View, Walker};
 
 pub(super) fn look(
     keys: &Keys,
@@ -94,16 +94,19 @@ impl View for Looking<'_> {
         self.snapshot()?.scan(from, to, limit)
     }
 
-    fn walk(&mut self, from: &Key, to: &Key, each: &mut Each<'_>) -> Result<(), Halt> {
+    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         self.snapshot()?;
-        let Some(state) = self.state else { return self.snapshot()?.walk(from, to, each) };
+        let Some(state) = self.state else { return self.snapshot()?.walk(from, to, walker) };
         let mut at = from.clone();
         while at < *to {
             let (next, flow) = match self.hot.stretches().at(&at, state) {
-                Place::Known(stretch) => (stretch.to().clone(), stretch.walk(&at, to, each)),
+                Place::Known(stretch) => (stretch.to().clone(), stretch.walk(&at, to, walker)),
                 Place::Unknown { until } => {
-                    let end = until.filter(|until| until < to).unwrap_or_else(|| to.clone());
-                    let flow = self.walk_apart(&at, &end, state, each)?;
+                    let until = until.filter(|until| until < to);
+                    let is_beside = until.is_some() || at != *from;
+                    let end = until.unwrap_or_else(|| to.clone());
+                    let gathering = Gathering::new(self.hot, state, &at, is_beside);
+                    let flow = self.walk_apart(&at, &end, gathering, walker)?;
                     (end, flow)
                 }
             };
@@ -118,12 +121,17 @@ impl View for Looking<'_> {
 
 impl Looking<'_> {
     /// Walks where there is no stretch, and makes some.
-    fn walk_apart(&mut self, from: &Key, to: &Key, state: u64, each: &mut Each<'_>) -> Result<ControlFlow<()>, Halt> {
-        let mut gathering = Gathering::new(self.hot, state, from);
+    fn walk_apart(
+        &mut self,
+        from: &Key,
+        to: &Key,
+        mut gathering: Gathering<'_>,
+        walker: &mut dyn Walker,
+    ) -> Result<ControlFlow<()>, Halt> {
         let mut flow = ControlFlow::Continue(());
-        self.snapshot()?.walk(from, to, &mut |entry| {
+        self.snapshot()?.walk(from, to, &mut |entry: &Entry<'_>| {
             gathering.add(entry);
-            flow = each(entry);
+            flow = walker.see(entry);
             flow
         })?;
         gathering.end(flow.is_continue().then_some(to));

@@ -17,6 +17,21 @@ pub trait Fields {
     fn field(&self, name: &str) -> Option<Seen<'_>>;
 }
 
+/// What is known of a property of several entities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extent<'a> {
+    Anything,
+    /// None of them has it.
+    Absent,
+    /// Those that have it have it between these two, and of a type that compares with them.
+    Between(Seen<'a>, Seen<'a>),
+}
+
+/// Several entities, of which a filter is asked whether it can hold for any.
+pub trait Extents {
+    fn extent(&self, name: &str) -> Extent<'_>;
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     Equal,
@@ -36,6 +51,18 @@ impl Operator {
             Operator::GreaterOrEqual => order.is_ge(),
             Operator::Less => order.is_lt(),
             Operator::LessOrEqual => order.is_le(),
+        }
+    }
+
+    /// Whether it can hold for something between the two whose order with the other side is this.
+    fn can_hold(self, least: Ordering, greatest: Ordering) -> bool {
+        match self {
+            Operator::Equal => least.is_le() && greatest.is_ge(),
+            Operator::NotEqual => least.is_ne() || greatest.is_ne(),
+            Operator::Greater => greatest.is_gt(),
+            Operator::GreaterOrEqual => greatest.is_ge(),
+            Operator::Less => least.is_lt(),
+            Operator::LessOrEqual => least.is_le(),
         }
     }
 
@@ -81,6 +108,11 @@ impl Filter {
     pub fn holds(&self, fields: &impl Fields) -> bool {
         self.0.holds(fields)
     }
+
+    /// False only if it holds for none of them.
+    pub fn can_hold(&self, entities: &impl Extents) -> bool {
+        self.0.can_hold(entities)
+    }
 }
 
 impl Expression {
@@ -95,6 +127,29 @@ impl Expression {
             Expression::Not(inner) => !inner.holds(fields),
             Expression::All(parts) => parts.iter().all(|part| part.holds(fields)),
             Expression::Any(parts) => parts.iter().any(|part| part.holds(fields)),
+        }
+    }
+
+    fn can_hold(&self, entities: &impl Extents) -> bool {
+        match self {
+            Expression::Compare { property, operator, value } => match entities.extent(property) {
+                Extent::Anything => true,
+                Extent::Absent => false,
+                Extent::Between(least, greatest) => {
+                    let orders = least.compare(value.seen()).zip(greatest.compare(value.seen()));
+                    orders.is_some_and(|(least, greatest)| operator.can_hold(least, greatest))
+                }
+            },
+            Expression::Flag(property) => match entities.extent(property) {
+                Extent::Anything => true,
+                Extent::Absent => false,
+                Extent::Between(_, greatest) => greatest == Seen::Boolean(true),
+            },
+            Expression::Constant(value) => *value,
+            // It holds where the inner one does not, which is not known here.
+            Expression::Not(_) => true,
+            Expression::All(parts) => parts.iter().all(|part| part.can_hold(entities)),
+            Expression::Any(parts) => parts.iter().any(|part| part.can_hold(entities)),
         }
     }
 }

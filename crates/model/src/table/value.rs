@@ -107,6 +107,20 @@ impl Seen<'_> {
         }
     }
 
+    /// A copy of it.
+    pub fn value(self) -> Value {
+        match self {
+            Seen::String(text) => Value::String(text.to_owned()),
+            Seen::Binary(bytes) => Value::Binary(bytes.to_owned()),
+            Seen::Boolean(value) => Value::Boolean(value),
+            Seen::Int32(value) => Value::Int32(value),
+            Seen::Int64(value) => Value::Int64(value),
+            Seen::Double(value) => Value::Double(value),
+            Seen::DateTime(value) => Value::DateTime(value),
+            Seen::Guid(value) => Value::Guid(value),
+        }
+    }
+
     fn whole(self) -> Option<i64> {
         match self {
             Seen::Int32(value) => Some(value.into()),

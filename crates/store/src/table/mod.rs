@@ -14,6 +14,7 @@ mod query_tables;
 mod record;
 mod set_table_acl;
 mod spans;
+mod zones;
 
 pub use query_entities::{EntityPage, QueryEntities};
 pub use query_tables::{QueryTables, TablePage};

@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use lazuli_engine::{Entry, Fault, Key as RowKey, Txn};
+use lazuli_engine::{Entry, Fault, Key as RowKey, Stretched, Txn, Walker};
 use lazuli_model::table::{Entity, Filter, Key, Plan, Sight, Within};
 
 use super::spans::ranges;
+use super::zones::Zones;
 use super::{Found, OpenTable, Row, no_entity};
 use crate::keys::read_entity;
 use crate::transact::Decided;
@@ -51,6 +52,8 @@ impl EntityPage {
 /// What a page may look at.
 const LOOKED_ROWS_MAX: usize = 20_000;
 const LOOKED_BYTES_MAX: usize = 32 << 20;
+/// What passing over some without a look counts for, which is about what it costs.
+const PASSED_ROWS: usize = 1;
 /// What a page may hold.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
@@ -75,27 +78,41 @@ struct Looking<'a> {
     bytes: usize,
     page_bytes: usize,
     items: Vec<Found>,
+    /// The first key of the next page, if it has come to that.
+    end: Result<Option<Key>, Fault>,
 }
 
 fn page(txn: &mut Txn<'_>, query: &QueryEntities, ranges: &[(RowKey, RowKey)]) -> Decided<EntityPage> {
-    let mut looking = Looking { query, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new() };
+    let mut looking = Looking { query, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new(), end: Ok(None) };
     for (from, to) in ranges {
-        let mut end = Ok(None);
-        txn.walk(from, to, &mut |entry| {
-            let more = if looking.is_full() { key_of(entry).map(Some) } else { looking.judge(entry).map(|()| None) };
-            match more {
-                Ok(None) => ControlFlow::Continue(()),
-                ended => {
-                    end = ended;
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let next @ Some(_) = end? {
-            return Ok(EntityPage { items: looking.items, next });
+        txn.walk(from, to, &mut looking)?;
+        if !matches!(looking.end, Ok(None)) {
+            break;
         }
     }
-    Ok(EntityPage { items: looking.items, next: None })
+    Ok(EntityPage { items: looking.items, next: looking.end? })
+}
+
+impl Walker for Looking<'_> {
+    fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()> {
+        let more = if self.is_full() { key_of(entry).map(Some) } else { self.judge(entry).map(|()| None) };
+        match more {
+            Ok(None) => ControlFlow::Continue(()),
+            ended => {
+                self.end = ended;
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn passes(&mut self, stretch: &dyn Stretched) -> bool {
+        let Some(filter) = self.query.filter.as_ref().filter(|_| !self.is_full()) else { return false };
+        let noted = stretch.note().get_or_init(|| Box::new(Zones::of(stretch)));
+        let Some(Some(zones)) = noted.downcast_ref::<Option<Zones>>() else { return false };
+        let passes = !filter.can_hold(zones);
+        self.rows += if passes { PASSED_ROWS } else { 0 };
+        passes
+    }
 }
 
 impl Looking<'_> {

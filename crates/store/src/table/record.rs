@@ -183,4 +183,4 @@ impl<'a> Rest<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

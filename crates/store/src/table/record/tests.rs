@@ -8,7 +8,7 @@ use crate::records::{decode, encode};
 use crate::table::{Found, Row};
 
 /// SplitMix64.
-struct Random(u64);
+pub(in crate::table) struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -19,7 +19,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(in crate::table) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
@@ -50,7 +50,7 @@ impl Random {
         }
     }
 
-    fn entity(&mut self) -> (Key, Entity) {
+    pub(in crate::table) fn entity(&mut self) -> (Key, Entity) {
         const NAMES: [&str; 7] = ["a", "b", "c", "Number", "\u{e9}t\u{e9}", "a_name_that_is_longer", "Flag"];
         let count = self.below(NAMES.len() as u64 + 1) as usize;
         let properties = NAMES[..count].iter().map(|name| ((*name).to_owned(), self.value())).collect();
@@ -80,7 +80,7 @@ impl Random {
         format!("{name} {operator} {literal}")
     }
 
-    fn filter(&mut self, depth: u32) -> String {
+    pub(in crate::table) fn filter(&mut self, depth: u32) -> String {
         match self.below(if depth == 0 { 2 } else { 5 }) {
             0 => self.comparison(),
             1 => self.pick(&["Flag", "a", "nobody", "true"]).to_owned(),
@@ -105,7 +105,7 @@ impl Fields for Decoded<'_> {
     }
 }
 
-fn stored(key: &Key, entity: &Entity) -> Found {
+pub(in crate::table) fn stored(key: &Key, entity: &Entity) -> Found {
     let key = RowKey::new(Space(1), Column(1), &[key.partition.as_bytes(), &[0], key.row.as_bytes()]);
     Found { key, record: encode(entity) }
 }
