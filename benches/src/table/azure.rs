@@ -43,7 +43,7 @@ impl Peer for Azure {
             Work::Get => Table("bench").get(entities, PARTITION),
             Work::Insert => Table("writes").insert(&keyed("i00", "0000000000", 0)),
             // Their answers have to be looked at.
-            Work::Batch | Work::Partition | Work::Scan => return None,
+            Work::Batch | Work::Partition | Work::Scan | Work::Search => return None,
         };
         Some((self.at, request))
     }
@@ -161,5 +161,9 @@ impl Connection for Client {
 
     fn scan(&mut self) -> io::Result<u64> {
         self.pages("Number eq 7 and Flag eq false")
+    }
+
+    fn search(&mut self) -> io::Result<u64> {
+        self.pages("Name eq 'nobody'")
     }
 }

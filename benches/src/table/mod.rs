@@ -73,8 +73,10 @@ pub trait Connection: Send {
     fn batch(&mut self, number: u64) -> io::Result<()>;
     /// All thousand entities of a partition. Says how many there were.
     fn partition(&mut self, number: u64) -> io::Result<u64>;
-    /// The whole table through a filter on a property. Says how many fit.
+    /// The whole table through a filter on a number that counts up with the keys. Says how many fit.
     fn scan(&mut self) -> io::Result<u64>;
+    /// The whole table through a filter that nothing fits, on a long text, of which nobody notes anything.
+    fn search(&mut self) -> io::Result<u64>;
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -84,13 +86,15 @@ pub enum Work {
     Batch,
     Partition,
     Scan,
+    Search,
 }
 
 impl Work {
-    const ALL: [(Work, &'static [usize]); 5] = [
+    const ALL: [(Work, &'static [usize]); 6] = [
         (Work::Get, &[1, 32]),
         (Work::Partition, &[1, 8]),
         (Work::Scan, &[1]),
+        (Work::Search, &[1]),
         (Work::Insert, &[1, 32]),
         (Work::Batch, &[1, 32]),
     ];
@@ -102,6 +106,7 @@ impl Work {
             Work::Batch => "batch of 100",
             Work::Partition => "query of 1,000 in a partition",
             Work::Scan => "filtered scan, entities",
+            Work::Search => "the same by a text, each looked at",
         }
     }
 
@@ -109,7 +114,7 @@ impl Work {
     fn counts(self, entities: u64) -> f64 {
         match self {
             Work::Insert | Work::Get | Work::Batch | Work::Partition => 1.0,
-            Work::Scan => entities as f64,
+            Work::Scan | Work::Search => entities as f64,
         }
     }
 }
@@ -228,6 +233,7 @@ impl Party {
                 whole(connection.partition(scattered / PARTITION)?, PARTITION.min(self.entities - first))
             }
             Work::Scan => whole(connection.scan()?, (self.entities + WANTED - 1 - WANTED_NUMBER) / WANTED),
+            Work::Search => whole(connection.search()?, 0),
         }
     }
 }

@@ -16,6 +16,7 @@ const BATCH_INSERT: &str = "insert into writes (partition, row, number, name, fl
 const GET: &str = "select * from bench where partition = $1 and row = $2";
 const PAGE: &str = "select * from bench where partition = $1 order by row";
 const SCAN: &str = "select * from bench where number = 7 and flag = false order by partition, row";
+const SEARCH: &str = "select * from bench where name = 'nobody' order by partition, row";
 
 pub struct Postgres {
     port: u16,
@@ -38,8 +39,8 @@ impl Peer for Postgres {
         let mut client = connect_postgres(self.port)?;
         let mut prepare = |text| client.prepare(text).map_err(io::Error::other);
         let (insert, batch, get) = (prepare(INSERT)?, prepare(BATCH_INSERT)?, prepare(GET)?);
-        let (page, scan) = (prepare(PAGE)?, prepare(SCAN)?);
-        Ok(Box::new(Session { client, insert, batch, get, page, scan }))
+        let (page, scan, search) = (prepare(PAGE)?, prepare(SCAN)?, prepare(SEARCH)?);
+        Ok(Box::new(Session { client, insert, batch, get, page, scan, search }))
     }
 
     fn requests(&self, _: Work, _: u64) -> Option<(SocketAddr, Request)> {
@@ -63,6 +64,7 @@ struct Session {
     get: postgres::Statement,
     page: postgres::Statement,
     scan: postgres::Statement,
+    search: postgres::Statement,
 }
 
 impl Connection for Session {
@@ -89,5 +91,9 @@ impl Connection for Session {
 
     fn scan(&mut self) -> io::Result<u64> {
         self.client.query(&self.scan, &[]).map(|rows| rows.len() as u64).map_err(io::Error::other)
+    }
+
+    fn search(&mut self) -> io::Result<u64> {
+        self.client.query(&self.search, &[]).map(|rows| rows.len() as u64).map_err(io::Error::other)
     }
 }
