@@ -416,7 +416,7 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
                 });
                 let (scanned, walked) = seen.await.expect("no fault").expect("no refusal");
                 assert_eq!(walked, scanned, "look {looks} of walker {walker}");
-                if looks % 15 == 0 {
+                if looks.is_multiple_of(15) {
                     assert_eq!(walked.iter().map(|(_, value)| number(value)).sum::<u64>(), ROWS * EACH);
                 }
                 looks += 1;
