@@ -58,9 +58,11 @@ fn part(text: &[u8]) -> Result<Part<'_>, Refusal> {
     let mut kind = None;
     let content = headers(text, |name, value| {
         if kind.is_none() && name == header::CONTENT_TYPE {
-            kind = Some(std::str::from_utf8(value).unwrap_or_default());
+            kind = std::str::from_utf8(value).ok().filter(|kind| kind.is_ascii()).or(Some(""));
         }
-        Ok(())
+        // What no header may have refuses the batch, as in the requests within.
+        let is_valid = value.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t');
+        if is_valid { Ok(()) } else { Err(invalid().into()) }
     })?;
     Ok(Part { kind: kind.unwrap_or_default(), content })
 }
@@ -107,4 +109,27 @@ pub fn request<'a>(part: &Part<'a>) -> Result<Inner<'a>, Refusal> {
         all.try_append(name, value).map(drop).map_err(|_| invalid().into())
     })?;
     Ok(Inner { method, url: url.trim(), headers: all, body: body.trim_ascii() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_of_a_type_that_headers_can_say() {
+        let of =
+            |kind: &str| format!("--b\r\nContent-Type: {kind}\r\n\r\nGET http://a/t() HTTP/1.1\r\n\r\n\r\n--b--\r\n");
+        for (kind, is_read, is_request) in [
+            ("application/http", true, true),
+            ("Application/HTTP; x=y", true, true),
+            ("text/plain", true, false),
+            ("application/http; x=\u{e9}", true, false),
+            ("application/http; x=\u{1}", false, false),
+        ] {
+            let body = of(kind);
+            let parts = parts(body.as_bytes(), "b");
+            assert_eq!(parts.is_ok(), is_read, "{kind:?}");
+            assert_eq!(parts.is_ok_and(|parts| request(&parts[0]).is_ok()), is_request, "{kind:?}");
+        }
+    }
 }
