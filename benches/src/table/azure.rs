@@ -164,6 +164,6 @@ impl Connection for Client {
     }
 
     fn search(&mut self) -> io::Result<u64> {
-        self.pages("Name eq 'nobody'")
+        self.pages(&format!("Name ne '{}'", "x".repeat(100)))
     }
 }

@@ -75,7 +75,7 @@ pub trait Connection: Send {
     fn partition(&mut self, number: u64) -> io::Result<u64>;
     /// The whole table through a filter on a number that counts up with the keys. Says how many fit.
     fn scan(&mut self) -> io::Result<u64>;
-    /// The whole table through a filter that nothing fits, on a long text, of which nobody notes anything.
+    /// The whole table through a filter that nothing fits, on a text: nothing that is noted of it helps, each has to be looked at.
     fn search(&mut self) -> io::Result<u64>;
 }
 

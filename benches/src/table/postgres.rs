@@ -16,7 +16,7 @@ const BATCH_INSERT: &str = "insert into writes (partition, row, number, name, fl
 const GET: &str = "select * from bench where partition = $1 and row = $2";
 const PAGE: &str = "select * from bench where partition = $1 order by row";
 const SCAN: &str = "select * from bench where number = 7 and flag = false order by partition, row";
-const SEARCH: &str = "select * from bench where name = 'nobody' order by partition, row";
+const SEARCH: &str = "select * from bench where name <> repeat('x', 100) order by partition, row";
 
 pub struct Postgres {
     port: u16,

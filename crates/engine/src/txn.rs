@@ -61,7 +61,11 @@ impl<F: FnMut(&Entry<'_>) -> ControlFlow<()>> Walker for F {
 pub trait Stretched {
     /// What walkers have noted of them, for the next one. It goes when they go.
     fn note(&self) -> &Note;
-    fn each(&self, see: &mut dyn FnMut(&Entry<'_>));
+    /// How many bytes of notes there is room for.
+    fn room(&self) -> usize;
+    fn each<'a>(&'a self, see: &mut dyn FnMut(&Entry<'a>));
+    /// The shorter ones that it consists of, which a walker is asked about if it does not pass over all of it. None, if it is short.
+    fn parts(&self, see: &mut dyn FnMut(&dyn Stretched));
 }
 
 pub type Note = OnceLock<Box<dyn Any + Send + Sync>>;

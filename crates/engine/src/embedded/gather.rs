@@ -62,8 +62,8 @@ impl<'a> Gathering<'a> {
     /// others it is, since to begin to walk in the store costs as much as hundreds of entries.
     fn keep(&mut self, next: Next, to: Key) {
         if self.is_beside || next.buffer.len() >= self.hot.stretches().length() / 4 {
-            let stretch = Stretch::new(next.buffer, next.ends, to, self.sequence);
-            self.hot.learn_stretch(next.from, stretch, self.sequence);
+            let stretch = Stretch::new((next.from, to), next.buffer, next.ends, self.sequence);
+            self.hot.learn_stretch(stretch, self.sequence);
             self.is_beside = true;
         }
     }

@@ -56,8 +56,8 @@ impl Hot {
     }
 
     /// Keeps a stretch that was read of the state of `sequence`, unless that has passed.
-    pub fn learn_stretch(&self, from: Key, stretch: Stretch, sequence: u64) {
-        self.stretches.learn(from, stretch, || self.sequence() == sequence);
+    pub fn learn_stretch(&self, stretch: Stretch, sequence: u64) {
+        self.stretches.learn(stretch, || self.sequence() == sequence);
     }
 
     /// What is known of `key`: `Some(None)` is a key known to be absent.

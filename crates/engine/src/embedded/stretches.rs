@@ -23,11 +23,11 @@ use crate::{Entry, Key, Note, Stretched, Walker};
 const LENGTH_MAX: usize = 64 << 10;
 /// How often a stretch is asked for its room in vain: a walk over five times what fits still finds what stays.
 const CREDIT: u8 = 4;
-/// Entries of which something is noted together.
+/// Entries of which something is noted together, beside what is noted of all.
 const PART: usize = 32;
-/// What a stretch and a part of it cost beside the buffer, roughly, with what is noted of them.
-const STRETCH_BYTES: usize = 512;
-const PART_BYTES: usize = 1536;
+/// What a stretch and a part of it cost beside the buffer and the notes, roughly.
+const STRETCH_BYTES: usize = 256;
+const PART_BYTES: usize = 64;
 
 pub(super) struct Stretches {
     kept: RwLock<Kept>,
@@ -46,6 +46,7 @@ struct Kept {
 }
 
 pub(super) struct Stretch {
+    from: Key,
     to: Key,
     /// The state it was read of.
     since: u64,
@@ -54,6 +55,7 @@ pub(super) struct Stretch {
     buffer: Bytes,
     /// Where each entry's key and value end.
     ends: Box<[(u32, u32)]>,
+    note: Note,
     /// One for each part.
     notes: Box<[Note]>,
 }
@@ -117,11 +119,11 @@ impl Stretches {
     }
 
     /// Keeps a stretch if `is_current` says, under the lock, that what it was read of is still the published state.
-    pub fn learn(&self, from: Key, stretch: Stretch, is_current: impl FnOnce() -> bool) {
+    pub fn learn(&self, stretch: Stretch, is_current: impl FnOnce() -> bool) {
         let mut kept = self.write();
         let bytes = stretch.bytes();
         let before = kept.by_start.range(..&stretch.to).next_back();
-        let overlaps = before.is_some_and(|(_, before)| before.to > from);
+        let overlaps = before.is_some_and(|(_, before)| before.to > stretch.from);
         if overlaps || kept.bytes + bytes > self.bytes_max {
             return;
         }
@@ -132,7 +134,7 @@ impl Stretches {
             return;
         }
         kept.bytes += bytes;
-        kept.by_start.insert(from, Arc::new(stretch));
+        kept.by_start.insert(stretch.from.clone(), Arc::new(stretch));
     }
 
     /// Lets go of what `keys` are in, before they change.
@@ -184,14 +186,11 @@ impl Stretch {
 
     /// Shows `walker` the entries with `from <= key < to`, but for the parts that it passes over.
     pub fn walk(&self, from: &Key, to: &Key, walker: &mut dyn Walker) -> ControlFlow<()> {
-        let (from, to) = (from.as_bytes(), to.as_bytes());
-        let key_at = |n: usize| &self.buffer[self.begin(n)..self.ends[n].0 as usize];
-        let first = partition_point(self.ends.len(), |n| key_at(n) < from);
-        let end = if self.to.as_bytes() <= to {
-            self.ends.len()
-        } else {
-            partition_point(self.ends.len(), |n| key_at(n) < to)
-        };
+        let first = if *from <= self.from { 0 } else { self.count_before(from) };
+        let end = if self.to <= *to { self.ends.len() } else { self.count_before(to) };
+        if end - first == self.ends.len() && end > PART && walker.passes(self) {
+            return ControlFlow::Continue(());
+        }
         let mut at = first;
         while at < end {
             let which = at..end.min(at - at % PART + PART);
@@ -204,7 +203,7 @@ impl Stretch {
         ControlFlow::Continue(())
     }
 
-    fn show(&self, which: Range<usize>, mut see: impl FnMut(&Entry<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn show<'a>(&'a self, which: Range<usize>, mut see: impl FnMut(&Entry<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut begin = self.begin(which.start);
         for (key_end, value_end) in &self.ends[which] {
             let (key_end, value_end) = (*key_end as usize, *value_end as usize);
@@ -214,19 +213,56 @@ impl Stretch {
         ControlFlow::Continue(())
     }
 
+    fn show_all<'a>(&'a self, which: Range<usize>, see: &mut dyn FnMut(&Entry<'a>)) {
+        let _ = self.show(which, |entry| {
+            see(entry);
+            ControlFlow::Continue(())
+        });
+    }
+
     fn begin(&self, n: usize) -> usize {
         n.checked_sub(1).map_or(0, |before| self.ends[before].1 as usize)
     }
 
-    /// What `buffer` holds: all entries before `to`, in the state of `sequence`.
-    pub fn new(buffer: Vec<u8>, ends: Vec<(u32, u32)>, to: Key, sequence: u64) -> Self {
-        let notes = ends.chunks(PART).map(|_| Note::new()).collect();
-        let (buffer, ends) = (buffer.into_boxed_slice().into(), ends.into());
-        Self { to, since: sequence, credit: AtomicU8::new(CREDIT), buffer, ends, notes }
+    /// How many entries have keys before this one.
+    fn count_before(&self, key: &Key) -> usize {
+        let key_at = |n: usize| &self.buffer[self.begin(n)..self.ends[n].0 as usize];
+        partition_point(self.ends.len(), |n| key_at(n) < key.as_bytes())
     }
 
+    /// What `buffer` holds: all entries with `from <= key < to`, in the state of `sequence`.
+    pub fn new((from, to): (Key, Key), buffer: Vec<u8>, ends: Vec<(u32, u32)>, sequence: u64) -> Self {
+        let notes = ends.chunks(PART).map(|_| Note::new()).collect();
+        let (buffer, ends) = (buffer.into_boxed_slice().into(), ends.into());
+        let credit = AtomicU8::new(CREDIT);
+        Self { from, to, since: sequence, credit, buffer, ends, note: Note::new(), notes }
+    }
+
+    /// With all that may be noted: there is no saying when it will be.
     fn bytes(&self) -> usize {
-        self.buffer.len() + size_of_val(&self.ends[..]) + self.notes.len() * PART_BYTES + STRETCH_BYTES
+        let mut notes = self.room();
+        self.parts(&mut |part| notes += part.room() + PART_BYTES);
+        self.buffer.len() + size_of_val(&self.ends[..]) + notes + STRETCH_BYTES
+    }
+}
+
+impl Stretched for Stretch {
+    fn note(&self) -> &Note {
+        &self.note
+    }
+
+    fn room(&self) -> usize {
+        self.buffer.len() / 12
+    }
+
+    fn each<'a>(&'a self, see: &mut dyn FnMut(&Entry<'a>)) {
+        self.show_all(0..self.ends.len(), see);
+    }
+
+    fn parts(&self, see: &mut dyn FnMut(&dyn Stretched)) {
+        for at in (0..self.ends.len()).step_by(PART) {
+            see(&Part { stretch: self, which: at..self.ends.len().min(at + PART) });
+        }
     }
 }
 
@@ -235,12 +271,15 @@ impl Stretched for Part<'_> {
         &self.stretch.notes[self.which.start / PART]
     }
 
-    fn each(&self, see: &mut dyn FnMut(&Entry<'_>)) {
-        let _ = self.stretch.show(self.which.clone(), |entry| {
-            see(entry);
-            ControlFlow::Continue(())
-        });
+    fn room(&self) -> usize {
+        (self.stretch.begin(self.which.end) - self.stretch.begin(self.which.start)) / 8
     }
+
+    fn each<'a>(&'a self, see: &mut dyn FnMut(&Entry<'a>)) {
+        self.stretch.show_all(self.which.clone(), see);
+    }
+
+    fn parts(&self, _see: &mut dyn FnMut(&dyn Stretched)) {}
 }
 
 /// How many of the first numbers `is_before` holds for, if it holds for no other.
@@ -263,7 +302,7 @@ mod tests {
     }
 
     /// The entries `from..to`, each with a value of its number.
-    fn stretch(from: u32, to: u32, since: u64) -> (Key, Stretch) {
+    fn stretch(from: u32, to: u32, since: u64) -> Stretch {
         let (mut buffer, mut ends) = (Vec::new(), Vec::new());
         for n in from..to {
             buffer.extend_from_slice(key(n).as_bytes());
@@ -271,12 +310,11 @@ mod tests {
             buffer.extend_from_slice(&n.to_be_bytes());
             ends.push((key_end, buffer.len() as u32));
         }
-        (key(from), Stretch::new(buffer, ends, key(to), since))
+        Stretch::new((key(from), key(to)), buffer, ends, since)
     }
 
     fn learn(stretches: &Stretches, from: u32, to: u32, since: u64) {
-        let (start, stretch) = stretch(from, to, since);
-        stretches.learn(start, stretch, || true);
+        stretches.learn(stretch(from, to, since), || true);
     }
 
     fn is_known(stretches: &Stretches, n: u32, sequence: u64) -> bool {
@@ -285,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_stretch_shows_what_is_asked_of_it() {
-        let (_, stretch) = stretch(10, 20, 0);
+        let stretch = stretch(10, 20, 0);
         for (from, to, shown) in [(0, 30, 10..20), (12, 15, 12..15), (10, 11, 10..11), (19, 99, 19..20), (15, 15, 0..0)]
         {
             let mut seen = Vec::new();
@@ -298,39 +336,52 @@ mod tests {
         }
     }
 
-    /// Passes over parts that begin with one of these, and sees the rest.
-    struct Choosy(Vec<u32>, Vec<u32>);
+    /// Passes over these, and sees the rest.
+    struct Choosy(Vec<Range<u32>>, Vec<u32>);
+
+    fn number(entry: &Entry<'_>) -> u32 {
+        u32::from_be_bytes(entry.value.try_into().expect("a number"))
+    }
 
     impl Walker for Choosy {
         fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()> {
-            self.1.push(u32::from_be_bytes(entry.value.try_into().expect("a number")));
+            self.1.push(number(entry));
             ControlFlow::Continue(())
         }
 
         fn passes(&mut self, stretch: &dyn Stretched) -> bool {
-            let mut first = None;
-            stretch.each(&mut |entry| {
-                first.get_or_insert(u32::from_be_bytes(entry.value.try_into().expect("a number")));
-            });
-            let noted = stretch.note().get_or_init(|| Box::new(first));
-            assert_eq!(noted.downcast_ref(), Some(&first), "a note is of its own part");
-            first.is_some_and(|first| self.0.contains(&first))
+            let mut all = Vec::new();
+            stretch.each(&mut |entry| all.push(number(entry)));
+            let range = all[0]..all[0] + all.len() as u32;
+            let noted = stretch.note().get_or_init(|| Box::new(range.clone()));
+            assert_eq!(noted.downcast_ref(), Some(&range), "a note is of its own part");
+            self.0.contains(&range)
         }
     }
 
     #[test]
-    fn whole_parts_are_passed_over() {
-        let (_, stretch) = stretch(0, 80, 0);
+    fn a_stretch_and_whole_parts_are_passed_over() {
+        let stretch = stretch(0, 80, 0);
         for (from, to, passed, shown) in [
-            (0, 80, vec![32], (0..32).chain(64..80).collect::<Vec<u32>>()),
-            (0, 99, vec![0, 32, 64], vec![]),
+            (0, 80, vec![0..80, 0..32], Vec::from_iter(0..0)),
+            (0, 80, vec![32..64, 0..64], (0..32).chain(64..80).collect()),
+            (0, 99, vec![0..32, 32..64, 64..80], vec![]),
             // Of the first and the last part some are not asked for, so that they are not asked about.
-            (1, 79, vec![0, 1, 32, 64], (1..32).chain(64..79).collect()),
-            (40, 50, vec![32, 40], (40..50).collect()),
+            (1, 79, vec![0..80, 0..32, 1..32, 32..64, 64..80], (1..32).chain(64..79).collect()),
+            (40, 50, vec![32..64, 40..50], (40..50).collect()),
         ] {
             let mut choosy = Choosy(passed, Vec::new());
             assert!(stretch.walk(&key(from), &key(to), &mut choosy).is_continue());
             assert_eq!(choosy.1, shown, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_stretch_are_all_of_it() {
+        for count in [1, 32, 33, 80] {
+            let (stretch, mut seen) = (stretch(0, count, 0), Vec::new());
+            stretch.parts(&mut |part| part.each(&mut |entry| seen.push(number(entry))));
+            assert_eq!(seen, Vec::from_iter(0..count));
         }
     }
 
@@ -354,8 +405,7 @@ mod tests {
         for (from, to) in [(0, 11), (12, 13), (19, 30), (5, 40)] {
             learn(&stretches, from, to, 4);
         }
-        let (start, passed) = stretch(30, 40, 4);
-        stretches.learn(start, passed, || false);
+        stretches.learn(stretch(30, 40, 4), || false);
         learn(&stretches, 20, 25, 4);
         let known: Vec<u32> = (0..50).filter(|n| is_known(&stretches, *n, 4)).collect();
         assert_eq!(known, (10..25).collect::<Vec<_>>());

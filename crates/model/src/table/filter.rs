@@ -30,6 +30,8 @@ pub enum Extent<'a> {
 /// Several entities, of which a filter is asked whether it can hold for any.
 pub trait Extents {
     fn extent(&self, name: &str) -> Extent<'_>;
+    /// False only if none of them has this value of it.
+    fn may_have(&self, name: &str, value: Seen<'_>) -> bool;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,14 +134,17 @@ impl Expression {
 
     fn can_hold(&self, entities: &impl Extents) -> bool {
         match self {
-            Expression::Compare { property, operator, value } => match entities.extent(property) {
-                Extent::Anything => true,
-                Extent::Absent => false,
-                Extent::Between(least, greatest) => {
-                    let orders = least.compare(value.seen()).zip(greatest.compare(value.seen()));
-                    orders.is_some_and(|(least, greatest)| operator.can_hold(least, greatest))
-                }
-            },
+            Expression::Compare { property, operator, value } => {
+                let is_within = match entities.extent(property) {
+                    Extent::Anything => true,
+                    Extent::Absent => false,
+                    Extent::Between(least, greatest) => {
+                        let orders = least.compare(value.seen()).zip(greatest.compare(value.seen()));
+                        orders.is_some_and(|(least, greatest)| operator.can_hold(least, greatest))
+                    }
+                };
+                is_within && (*operator != Operator::Equal || entities.may_have(property, value.seen()))
+            }
             Expression::Flag(property) => match entities.extent(property) {
                 Extent::Anything => true,
                 Extent::Absent => false,

@@ -2,14 +2,29 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Sixteen bytes in the order in which they are printed.
+/// Sixteen bytes in the order in which they are printed. In halves, because a whole one would have every value lie at
+/// multiples of sixteen bytes, and be copied as often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Guid(pub u128);
+#[serde(from = "u128", into = "u128")]
+pub struct Guid(u64, u64);
+
+impl From<u128> for Guid {
+    fn from(whole: u128) -> Self {
+        Self((whole >> 64) as u64, whole as u64)
+    }
+}
+
+impl From<Guid> for u128 {
+    fn from(Guid(high, low): Guid) -> Self {
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
 
 impl Guid {
     /// With hyphens, without, or in braces, as .NET reads one.
@@ -20,13 +35,13 @@ impl Guid {
         let shape = hyphens.is_empty() || hyphens == [8, 13, 18, 23];
         let digits: String = bare.chars().filter(|c| *c != '-').collect();
         let whole = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        (shape && whole).then(|| u128::from_str_radix(&digits, 16).ok().map(Self))?
+        (shape && whole).then(|| u128::from_str_radix(&digits, 16).ok().map(Self::from))?
     }
 }
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = format!("{:032x}", self.0);
+        let digits = format!("{:032x}", u128::from(*self));
         write!(f, "{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
     }
 }
@@ -43,8 +58,8 @@ pub enum Value {
     Guid(Guid),
 }
 
-/// A value that is looked at and not kept.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A value that is looked at and not kept. Written as a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Seen<'a> {
     String(&'a str),
     Binary(&'a [u8]),
@@ -135,6 +150,25 @@ impl Seen<'_> {
     }
 }
 
+/// Values that compare as equal have the same hash, whatever their types.
+impl Hash for Seen<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match *self {
+            Seen::String(text) => text.hash(state),
+            Seen::Binary(bytes) => bytes.hash(state),
+            Seen::Boolean(value) => value.hash(state),
+            Seen::Int32(value) => i64::from(value).hash(state),
+            Seen::Int64(value) => value.hash(state),
+            Seen::Double(value) if value == (value as i64) as f64 && value < EDGE => (value as i64).hash(state),
+            Seen::Double(value) => value.to_bits().hash(state),
+            Seen::DateTime(value) => value.hash(state),
+            Seen::Guid(value) => value.hash(state),
+        }
+    }
+}
+
+const EDGE: f64 = 9_223_372_036_854_775_808.0; // 2^63
+
 fn numbers(one: Seen<'_>, other: Seen<'_>) -> Option<Ordering> {
     match (one, other) {
         (Seen::Double(one), other) => whole_and_double(other.whole()?, one).map(Ordering::reverse),
@@ -145,7 +179,6 @@ fn numbers(one: Seen<'_>, other: Seen<'_>) -> Option<Ordering> {
 
 /// Exactly, also where a double cannot hold the whole number.
 fn whole_and_double(whole: i64, double: f64) -> Option<Ordering> {
-    const EDGE: f64 = 9_223_372_036_854_775_808.0; // 2^63
     if double.is_nan() {
         None
     } else if double >= EDGE {

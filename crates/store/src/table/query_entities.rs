@@ -107,9 +107,7 @@ impl Walker for Looking<'_> {
 
     fn passes(&mut self, stretch: &dyn Stretched) -> bool {
         let Some(filter) = self.query.filter.as_ref().filter(|_| !self.is_full()) else { return false };
-        let noted = stretch.note().get_or_init(|| Box::new(Zones::of(stretch)));
-        let Some(Some(zones)) = noted.downcast_ref::<Option<Zones>>() else { return false };
-        let passes = !filter.can_hold(zones);
+        let passes = Zones::noted(stretch).is_some_and(|zones| !filter.can_hold(zones));
         self.rows += if passes { PASSED_ROWS } else { 0 };
         passes
     }

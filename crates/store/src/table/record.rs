@@ -11,7 +11,7 @@
 use std::ops::{BitOrAssign, Shl};
 
 use lazuli_model::Timestamp;
-use lazuli_model::table::{Guid, Seen};
+use lazuli_model::table::Seen;
 
 const VERSION: u8 = 1;
 
@@ -64,8 +64,9 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Bytes that are not read yet.
 #[derive(Clone, Copy)]
-struct Rest<'a>(&'a [u8]);
+pub(super) struct Rest<'a>(pub &'a [u8]);
 
 impl<'a> Rest<'a> {
     #[inline]
@@ -126,18 +127,18 @@ impl<'a> Rest<'a> {
     }
 
     #[inline]
-    fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(usize::try_from(length).ok()?)
     }
 
     #[inline]
-    fn text(&mut self) -> Option<&'a str> {
+    pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
     #[inline]
-    fn flag(&mut self) -> Option<bool> {
+    pub fn flag(&mut self) -> Option<bool> {
         match self.byte()? {
             0 => Some(false),
             1 => Some(true),
@@ -146,7 +147,7 @@ impl<'a> Rest<'a> {
     }
 
     #[inline]
-    fn value(&mut self) -> Option<Seen<'a>> {
+    pub fn value(&mut self) -> Option<Seen<'a>> {
         // Zigzag: the sign is the lowest bit.
         Some(match self.narrow()? {
             0 => Seen::String(self.text()?),
@@ -164,7 +165,7 @@ impl<'a> Rest<'a> {
             6 => Seen::DateTime(Timestamp::from_ticks(self.number()?)),
             7 => {
                 let first = self.byte()?;
-                Seen::Guid(Guid(self.long(first, u128::BITS)?))
+                Seen::Guid(self.long::<u128>(first, u128::BITS)?.into())
             }
             _ => return None,
         })

@@ -1,130 +1,108 @@
-//! What is noted of a stretch of entities: of each property the least and the greatest value. A scan whose filter can hold for none
-//! between them passes over all of the stretch. Good for what follows the keys, or seldom differs: times, numbers that count up,
-//! states.
+//! What is noted of a stretch of entities: of each property the least and the greatest value, and a mark of each value there is. A
+//! scan passes over all of the stretch if its filter can hold for nothing between them, or asks for a value whose mark is not
+//! there. So it looks at little where values follow the keys, or where few entities have what it asks for.
 //!
 //! Held true: if a filter holds for an entity, it can hold for the zones of every stretch with that entity in it (`tests`).
+//!
+//! ```text
+//! zones = others flag, (name text, zone bytes)*       as in records; others: there are properties that are not among these
+//! zone  = bounds flag, [least value, greatest value], mark*       two bytes each, in order; none of them says nothing
+//! ```
 
+mod gathered;
+
+use std::cmp::Ordering;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 use lazuli_engine::Stretched;
-use lazuli_model::Timestamp;
-use lazuli_model::table::{Extent, Extents, Seen, Value};
+use lazuli_model::table::{Extent, Extents, Seen};
 
-use super::record::Record;
-use crate::keys::read_entity;
+use self::gathered::Gathered;
+use super::record::Rest;
 
-/// Bounds on what is noted.
-const PROPERTIES_MAX: usize = 16;
-const LONG: usize = 32;
+#[derive(Clone, Debug)]
+pub struct Zones(Arc<[u8]>);
 
-#[derive(Debug)]
-pub struct Zones {
-    partitions: (String, String),
-    rows: (String, String),
-    modified: (Timestamp, Timestamp),
-    properties: Vec<(String, Zone)>,
-    /// There are properties that are not among these.
-    has_others: bool,
-}
-
-#[derive(Debug)]
-enum Zone {
-    Anything,
-    Between(Value, Value),
+/// What is known of a property.
+struct Zone<'a> {
+    bounds: Option<(Seen<'a>, Seen<'a>)>,
+    marks: &'a [[u8; 2]],
 }
 
 impl Zones {
-    /// `None` if something cannot be read: then somebody has to look at it, and say so.
-    pub fn of(stretch: &dyn Stretched) -> Option<Self> {
-        let mut zones: Option<Zones> = None;
-        let mut is_broken = false;
-        stretch.each(&mut |entry| {
-            is_broken |= add(&mut zones, entry.key, entry.value).is_none();
-        });
-        zones.filter(|_| !is_broken)
+    /// What is noted of a stretch, now if nobody has before. `None` if something cannot be read: then somebody has to look at it, and
+    /// say so.
+    pub fn noted(stretch: &dyn Stretched) -> Option<&Self> {
+        let note = stretch.note().get_or_init(|| Box::new(Self::of(stretch)));
+        note.downcast_ref::<Option<Self>>()?.as_ref()
     }
 
-    fn take(&mut self, at: usize, name: &str, seen: Seen<'_>) {
-        // They stand in the same order in most entities.
-        let is_here = self.properties.get(at).is_some_and(|(known, _)| known == name);
-        let at = if is_here { Some(at) } else { self.properties.iter().position(|(known, _)| known == name) };
-        match at {
-            Some(at) => self.properties[at].1.take(seen),
-            None if self.properties.len() == PROPERTIES_MAX || name.len() > LONG => self.has_others = true,
-            None => self.properties.push((name.to_owned(), Zone::of(seen))),
+    fn of(stretch: &dyn Stretched) -> Option<Self> {
+        let mut parts = Vec::new();
+        stretch.parts(&mut |part| parts.push(Self::noted(part).cloned()));
+        let mut gathered = Gathered::default();
+        let mut all = parts.iter().try_for_each(|part| gathered.add_zones(part.as_ref()?));
+        if parts.is_empty() {
+            stretch.each(&mut |entry| all = all.and_then(|()| gathered.add_entity(entry.key, entry.value)));
         }
+        all.map(|()| gathered.zones(stretch.room()))
+    }
+
+    /// `Some(None)` if no entity has the property, `None` if nothing is known of it.
+    fn find(&self, name: &str) -> Option<Option<Zone<'_>>> {
+        let mut rest = Rest(&self.0);
+        let has_others = rest.flag()?;
+        while !rest.0.is_empty() {
+            let (known, zone) = (rest.bytes()?, rest.bytes()?);
+            if known == name.as_bytes() {
+                return Zone::read(zone).map(Some);
+            }
+        }
+        (!has_others).then_some(None)
     }
 }
 
-fn add(zones: &mut Option<Zones>, key: &[u8], value: &[u8]) -> Option<()> {
-    let (partition, row) = read_entity(key)?;
-    let record = Record::open(value)?;
-    let modified = record.modified()?;
-    let mut properties = Vec::with_capacity(PROPERTIES_MAX);
-    record.read(&mut properties)?;
-    let zones = zones.get_or_insert_with(|| Zones {
-        partitions: (partition.to_owned(), String::new()),
-        rows: (row.to_owned(), String::new()),
-        modified: (modified, modified),
-        properties: Vec::new(),
-        has_others: false,
-    });
-    // They come in the order of their keys.
-    partition.clone_into(&mut zones.partitions.1);
-    row.clone_into(&mut zones.rows.1);
-    zones.modified = (zones.modified.0.min(modified), zones.modified.1.max(modified));
-    for (at, (name, seen)) in properties.into_iter().enumerate() {
-        zones.take(at, name, seen);
+impl<'a> Zone<'a> {
+    fn read(zone: &'a [u8]) -> Option<Self> {
+        let mut rest = Rest(zone);
+        let bounds = if rest.flag()? { Some((rest.value()?, rest.value()?)) } else { None };
+        Some(Self { bounds, marks: rest.0.as_chunks().0 })
     }
-    Some(())
+
+    /// Of all values there are, if that is known. Those that are all the same need no list.
+    fn marks(&self) -> Option<impl Iterator<Item = u16>> {
+        let one = self.bounds.filter(|(least, greatest)| least.compare(*greatest) == Some(Ordering::Equal));
+        let one = one.map(|(least, _)| mark(least)).filter(|_| self.marks.is_empty());
+        let is_known = one.is_some() || !self.marks.is_empty();
+        is_known.then(|| self.marks.iter().map(|mark| u16::from_le_bytes(*mark)).chain(one))
+    }
 }
 
-impl Zone {
-    fn of(seen: Seen<'_>) -> Self {
-        let is_long = match seen {
-            Seen::String(text) => text.len() > LONG,
-            Seen::Binary(bytes) => bytes.len() > LONG,
-            Seen::Boolean(_) | Seen::Int32(_) | Seen::Int64(_) | Seen::Double(_) => false,
-            Seen::DateTime(_) | Seen::Guid(_) => false,
-        };
-        // What does not compare with itself is no number.
-        if is_long || seen.compare(seen).is_none() {
-            return Zone::Anything;
-        }
-        Zone::Between(seen.value(), seen.value())
-    }
-
-    fn take(&mut self, seen: Seen<'_>) {
-        let Zone::Between(least, greatest) = self else { return };
-        match (seen.compare(least.seen()), seen.compare(greatest.seen())) {
-            (Some(below), Some(above)) if below.is_ge() && above.is_le() => {}
-            (Some(below), Some(_)) => match Zone::of(seen) {
-                Zone::Anything => *self = Zone::Anything,
-                Zone::Between(value, _) if below.is_lt() => *least = value,
-                Zone::Between(value, _) => *greatest = value,
-            },
-            (None, _) | (_, None) => *self = Zone::Anything,
-        }
-    }
+/// Equal values have equal marks; others seldom have.
+fn mark(value: Seen<'_>) -> u16 {
+    FixedState::default().hash_one(value) as u16
 }
 
 impl Extents for Zones {
     fn extent(&self, name: &str) -> Extent<'_> {
-        match name {
-            "PartitionKey" => between(&self.partitions),
-            "RowKey" if self.partitions.0 == self.partitions.1 => between(&self.rows),
-            "RowKey" => Extent::Anything,
-            "Timestamp" => Extent::Between(Seen::DateTime(self.modified.0), Seen::DateTime(self.modified.1)),
-            _ => match self.properties.iter().find(|(known, _)| known == name) {
-                Some((_, Zone::Anything)) => Extent::Anything,
-                Some((_, Zone::Between(least, greatest))) => Extent::Between(least.seen(), greatest.seen()),
-                None if self.has_others => Extent::Anything,
-                None => Extent::Absent,
-            },
+        match self.find(name) {
+            Some(Some(Zone { bounds: Some((least, greatest)), .. })) => Extent::Between(least, greatest),
+            Some(None) => Extent::Absent,
+            Some(Some(Zone { bounds: None, .. })) | None => Extent::Anything,
         }
     }
-}
 
-fn between((least, greatest): &(String, String)) -> Extent<'_> {
-    Extent::Between(Seen::String(least), Seen::String(greatest))
+    fn may_have(&self, name: &str, value: Seen<'_>) -> bool {
+        match self.find(name) {
+            Some(Some(Zone { marks, .. })) if !marks.is_empty() => {
+                marks.binary_search_by_key(&mark(value), |mark| u16::from_le_bytes(*mark)).is_ok()
+            }
+            Some(Some(_)) | None => true,
+            Some(None) => false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::ops::{Bound, RangeBounds};
 use arbitrary::{Result, Unstructured};
 use lazuli_model::Timestamp;
 use lazuli_model::table::filter::{Expression, Operator};
-use lazuli_model::table::{Fields, Filter, Guid, Plan, Seen, Span, Value, Within};
+use lazuli_model::table::{Fields, Filter, Plan, Seen, Span, Value, Within};
 
 pub const WORDS: &[&str] = &[
     " eq ",
@@ -212,7 +212,7 @@ fn value(source: &mut Unstructured<'_>) -> Result<Value> {
         5 => Value::DateTime(Timestamp::from_ticks(
             source.int_in_range(504_911_232_000_000_000..=3_155_378_975_999_999_999)?,
         )),
-        6 => Value::Guid(Guid(source.arbitrary()?)),
+        6 => Value::Guid(source.arbitrary::<u128>()?.into()),
         7 => Value::String((*source.choose(&["", "a", "b", "it's", "ab", "\u{10FFFF}"])?).to_owned()),
         _ => Value::String(source.arbitrary()?),
     })

@@ -1,7 +1,7 @@
 //! Random entities, encoded: what is read in place is what is decoded, and random filters hold for both or for neither.
 
 use lazuli_engine::{Column, Key as RowKey, Space};
-use lazuli_model::table::{Entity, Fields, Filter, Key, Value};
+use lazuli_model::table::{Entity, Fields, Filter, Guid, Key, Value};
 
 use super::*;
 use crate::records::{decode, encode};
@@ -46,7 +46,7 @@ impl Random {
                 Value::Double(if self.below(2) == 0 { self.below(5) as f64 / 2.0 } else { f64::from_bits(self.next()) })
             }
             6 => Value::DateTime(Timestamp::from_ticks(self.bits())),
-            _ => Value::Guid(Guid(u128::from(self.bits()) << self.below(65))),
+            _ => Value::Guid(Guid::from(u128::from(self.bits()) << self.below(65))),
         }
     }
 
@@ -64,6 +64,7 @@ impl Random {
         let literal = self.pick(&[
             "'a'",
             "''",
+            "'a long one, of more than two words'",
             "1",
             "-1",
             "0",
