@@ -7,6 +7,7 @@
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
 mod ahead;
+mod columns;
 mod directory;
 mod gather;
 mod hot;
@@ -31,6 +32,7 @@ pub use directory::{DataDirectory, OpenError};
 pub use metrics::Metrics;
 pub use room::{Probe, Room};
 
+use columns::Columns;
 use hot::Hot;
 use keys::Keys;
 use turns::{Message, Queue, Turns};
@@ -62,7 +64,13 @@ impl Default for Options {
 pub struct Embedded {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Message>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Option<Threads>>,
+}
+
+struct Threads {
+    writer: JoinHandle<()>,
+    /// Who answers about columns.
+    answerer: JoinHandle<()>,
 }
 
 pub(crate) struct Shared {
@@ -75,6 +83,7 @@ pub(crate) struct Shared {
     /// The last attempt to reopen it, if that failed.
     rest: Mutex<Option<writer::Rest>>,
     hot: Hot,
+    columns: Columns,
     turns: Turns,
     metrics: metrics::Meters,
 }
@@ -88,6 +97,7 @@ impl Embedded {
         directory.ready()?;
         let high = keys.mark().map_err(|error| OpenError::from_keys(&directory.keys(), &error))?;
         options.clock.resume(high);
+        let (asker, questions) = mpsc::channel();
         let shared = Arc::new(Shared {
             directory,
             clock: options.clock,
@@ -96,14 +106,16 @@ impl Embedded {
             keys: RwLock::new(Some(keys)),
             rest: Mutex::default(),
             hot: Hot::new(options.hot_bytes, options.stretch_bytes),
+            columns: Columns::new(asker),
             turns: Turns::default(),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
         let queue_of_jobs = Queue::new(shared.clone(), jobs);
-        let thread = std::thread::Builder::new().name("lazuli:writer".into()).spawn(move || queue_of_jobs.run());
-        let thread = thread.map_err(|error| OpenError::io(shared.directory.path(), &error))?;
-        Ok(Self { shared, queue, writer: Mutex::new(Some(thread)) })
+        let writer = spawn(&shared, "lazuli:writer", move || queue_of_jobs.run())?;
+        let answering = shared.clone();
+        let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
+        Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer })) })
     }
 
     /// Where this engine lives, for what lives beside it.
@@ -116,18 +128,25 @@ impl Embedded {
         // changes next (Linux, since 6.13), and the sync of that change then writes the inode too. It took half as long again.
         let keys = self.shared.keys.try_read();
         let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::journal_bytes)).unwrap_or_default();
-        self.shared.metrics.read(journal_bytes)
+        self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty())
     }
 
     /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.
     pub fn close(&self) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Threads { writer, answerer }) = threads {
             // A writer that is gone already has nothing left to finish.
             let _ = self.queue.send(Message::Close);
             let _ = writer.join();
+            self.shared.columns.close();
+            let _ = answerer.join();
         }
     }
+}
+
+fn spawn(shared: &Shared, name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+    thread.map_err(|error| OpenError::io(shared.directory.path(), &error))
 }
 
 impl Drop for Embedded {

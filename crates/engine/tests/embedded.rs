@@ -443,6 +443,66 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
     }
 }
 
+/// A column that was found empty is not looked into; until something is put there, which may be while it is looked into.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_put_into_an_empty_column_is_found_there() {
+    const ASIDE: Column = Column(9);
+    let scratch = Scratch::new("columns");
+    let engine = open(&scratch);
+    let aside = |n: u64| Key::new(SPACE, ASIDE, &[&n.to_be_bytes()]);
+    // Looks aside and writes something else. Says what was there.
+    let look_aside = |n: u64| {
+        let (engine, looked_for, written) = (engine.clone(), aside(n), key(&n.to_be_bytes()));
+        async move {
+            let looked = engine.transact(Partition::new(SPACE, "rows"), move |txn| {
+                txn.put(written.clone(), Bytes::from_static(b"here"));
+                Ok::<_, Stop<()>>(txn.get(&looked_for)?)
+            });
+            looked.await.expect("no fault").expect("no refusal")
+        }
+    };
+    let write_aside = |n: u64, value: Option<&'static [u8]>| {
+        let (engine, written) = (engine.clone(), aside(n));
+        async move {
+            let wrote = engine.transact(Partition::new(SPACE, "rows"), move |txn| {
+                match value {
+                    Some(value) => txn.put(written.clone(), Bytes::from_static(value)),
+                    None => txn.delete(written.clone()),
+                }
+                Ok::<_, Stop<()>>(())
+            });
+            assert_eq!(wrote.await, Ok(Ok(())));
+        }
+    };
+    for round in 0..4_u64 {
+        let mut misses = 0;
+        while engine.metrics().empty_columns == 0 {
+            assert_eq!(look_aside(misses % 1000).await, None);
+            misses += 1;
+        }
+        write_aside(round, Some(b"aside")).await;
+        assert_eq!(engine.metrics().empty_columns, 0);
+        // As often as it takes to ask again: now there is something.
+        for _ in 0..200 {
+            assert_eq!(look_aside(round).await.as_deref(), Some(b"aside".as_slice()));
+            assert_eq!(look_aside(round + 1).await, None);
+        }
+        assert_eq!(engine.metrics().empty_columns, 0);
+        write_aside(round, None).await;
+    }
+    // And with nobody waiting for anybody.
+    for round in 0..200_u64 {
+        let misses = async {
+            for n in 0..40 {
+                assert_eq!(look_aside(1000 + n).await, None);
+            }
+        };
+        tokio::join!(misses, write_aside(round, Some(b"aside")));
+        assert_eq!(look_aside(round).await.as_deref(), Some(b"aside".as_slice()), "{round}");
+        write_aside(round, None).await;
+    }
+}
+
 #[tokio::test]
 async fn a_clean_stop_leaves_everything_in_tables() {
     let scratch = Scratch::new("tables");

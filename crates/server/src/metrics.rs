@@ -71,6 +71,12 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics, content_s
         metrics.written_alone,
     );
     page.one("lazuli_engine_batch_transactions_max", "gauge", "The largest batch so far.", metrics.batch_max);
+    page.one(
+        "lazuli_engine_empty_columns",
+        "gauge",
+        "Kinds of rows of which a container is known to have none.",
+        metrics.empty_columns,
+    );
     page.one("lazuli_engine_queued", "gauge", "Decisions that wait.", metrics.queued);
     page.one("lazuli_engine_turned_away_total", "counter", "Writes refused for want of room.", metrics.turned_away);
     page.one("lazuli_engine_failures_total", "counter", "Commits that failed.", metrics.failures);

@@ -10,14 +10,16 @@ macro_rules! meters {
             $($(#[$doc])* pub $name: u64,)*
             /// The length of the journal when it was asked for.
             pub journal_bytes: u64,
+            /// Columns that are known to have nothing in them.
+            pub empty_columns: u64,
         }
 
         #[derive(Default)]
         pub(super) struct Meters { $(pub $name: AtomicU64,)* }
 
         impl Meters {
-            pub fn read(&self, journal_bytes: u64) -> Metrics {
-                Metrics { $($name: self.$name.load(Relaxed),)* journal_bytes }
+            pub fn read(&self, journal_bytes: u64, empty_columns: u64) -> Metrics {
+                Metrics { $($name: self.$name.load(Relaxed),)* journal_bytes, empty_columns }
             }
         }
     };

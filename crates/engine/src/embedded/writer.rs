@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::Shared;
+use super::columns::Columns;
 use super::hot::Hot;
 use super::journal;
 use super::keys::{self, Backlog, Keys, Snapshotted};
@@ -95,6 +96,7 @@ impl<'a> Writer<'a> {
         let mark = shared.clock.high();
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
+            shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
             shared.hot.publish(batch.writes.iter(), || keys.publish());
             if let Err(error) = keys.rotate_if_due() {
                 tracing::error!(%error, "the memtable was not sealed; it grows until the next attempt");
@@ -136,7 +138,8 @@ impl<'a> Writer<'a> {
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
         let hot = &self.shared.hot;
-        let mut pending = Pending { base, hot, over: &batch.writes, absent: Vec::new() };
+        let columns = &self.shared.columns;
+        let mut pending = Pending { base, hot, columns, over: &batch.writes, absent: Vec::new() };
         let ran = attempt(job, &mut pending, stamp)?;
         let absent = pending.absent;
         let writes = match ran {
@@ -147,6 +150,7 @@ impl<'a> Writer<'a> {
         // What is put where nothing was is seldom asked for; what stays absent is asked for each time.
         for key in absent.iter().filter(|key| !writes.contains_key(key)) {
             hot.learn(key, &None, hot.sequence());
+            columns.missed(key);
         }
         let bytes = size(&writes)?;
         if bytes > 0 && !allowance.take(bytes, writes.values().any(Option::is_none)) {
@@ -232,6 +236,7 @@ impl Writer<'_> {
     pub fn close(&self) {
         let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
         self.shared.hot.forget(|| {});
+        self.shared.columns.forget_all();
         let Some(keys) = taken else { return };
         let flushing = keys.buffered_bytes() > CLOSE_FLUSH_BYTES && keys.begin_flush().is_ok();
         let watch = Stopwatch::start();
@@ -260,6 +265,7 @@ impl Writer<'_> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
         self.shared.hot.forget(|| *slot = None);
+        self.shared.columns.forget_all();
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
             return Err(reopening());
@@ -321,6 +327,7 @@ fn size(writes: &Writes) -> Result<u64, Fault> {
 struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
     hot: &'a Hot,
+    columns: &'a Columns,
     over: &'a Writes,
     /// What was looked for in vain.
     absent: Vec<Key>,
@@ -330,6 +337,9 @@ impl View for Pending<'_, '_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
         if let Some(written) = self.over.get(key) {
             return Ok(written.clone());
+        }
+        if self.columns.is_empty(key) {
+            return Ok(None);
         }
         // Only the writer publishes, and it is here: what is hot is what the base has.
         if let Some(known) = self.hot.get(key) {
