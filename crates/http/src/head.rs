@@ -2,10 +2,12 @@
 //! authenticates first and finds fault with names afterwards.
 
 mod headers;
+mod query;
+mod recall;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::ops::Range;
+use std::sync::Arc;
 
 use http::header::HeaderName;
 use http::{HeaderMap, Method};
@@ -14,6 +16,8 @@ use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Tim
 use lazuli_store::{BlobAt, ContainerAt, QueueAt};
 
 pub use headers::Headers;
+pub use query::Query;
+pub use recall::{Recall, Said};
 
 /// Which of Azure Storage's services a listener or a host name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,69 +87,6 @@ impl Target {
     }
 }
 
-/// The query's parameters, decoded, in the order they were sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
-    /// All names and values, one behind the other.
-    text: String,
-    pairs: Vec<(Range<usize>, Range<usize>)>,
-}
-
-impl Query {
-    /// `+` is a blank, as .NET reads it and Go writes it.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let mut query = Self { text: String::with_capacity(text.len()), pairs: Vec::with_capacity(12) };
-        for part in text.split('&').filter(|part| !part.is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let pair = (query.add(name)?, query.add(value)?);
-            query.pairs.push(pair);
-        }
-        Ok(query)
-    }
-
-    fn add(&mut self, text: &str) -> Result<Range<usize>, Refusal> {
-        let from = self.text.len();
-        let Some(first) = memchr::memchr2(b'%', b'+', text.as_bytes()) else {
-            self.text += text;
-            return Ok(from..self.text.len());
-        };
-        let (plain, mut rest) = text.as_bytes().split_at(first);
-        let mut decoded = Vec::with_capacity(text.len());
-        decoded.extend_from_slice(plain);
-        while let [byte, behind @ ..] = rest {
-            let value = match (byte, behind) {
-                (b'%', [high, low, behind @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                    rest = behind;
-                    hex(*high) << 4 | hex(*low)
-                }
-                (byte, behind) => {
-                    rest = behind;
-                    if *byte == b'+' { b' ' } else { *byte }
-                }
-            };
-            decoded.push(value);
-        }
-        self.text += std::str::from_utf8(&decoded).map_err(|_| Refusal::InvalidUri)?;
-        Ok(from..self.text.len())
-    }
-
-    /// The first value of a name, compared without case. An empty value is absent (`include=`, `prefix=`).
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.raw(name).filter(|value| !value.is_empty())
-    }
-
-    /// As [`Query::get`], but an empty value counts.
-    pub fn raw(&self, name: &str) -> Option<&str> {
-        let (text, name) = (self.text.as_bytes(), name.as_bytes());
-        let named = |key: &Range<usize>| key.len() == name.len() && text[key.clone()].eq_ignore_ascii_case(name);
-        self.pairs.iter().find(|(key, _)| named(key)).map(|(_, value)| &self.text[value.clone()])
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs.iter().map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
-    }
-}
-
 /// What the connection knows of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
@@ -164,7 +105,7 @@ pub struct Head {
     pub method: Method,
     /// As sent, percent-encoded, without the query: what signatures are over.
     pub raw_path: String,
-    pub query: Query,
+    pub query: Arc<Said>,
     pub headers: Headers,
     pub account: String,
     pub style: Style,
@@ -185,6 +126,11 @@ pub struct Head {
 
 impl Head {
     pub fn read(parts: http::request::Parts, arrival: Arrival) -> Result<Self, Refusal> {
+        Self::read_again(parts, arrival, &Recall::default())
+    }
+
+    /// Of a connection that may have asked with the same query before.
+    pub fn read_again(parts: http::request::Parts, arrival: Arrival, recall: &Recall) -> Result<Self, Refusal> {
         if let Some((name, value)) =
             parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err())
         {
@@ -192,7 +138,7 @@ impl Head {
             return Err(Refusal::InvalidHeaderValue { header: Cow::Owned(name.as_str().to_owned()), value });
         }
         let raw_path = parts.uri.path().to_owned();
-        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let query = recall.query(parts.uri.query().unwrap_or_default())?;
         let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
@@ -462,14 +408,6 @@ pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
     percent_encoding::percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| Refusal::InvalidUri)
 }
 
-/// The value of a hexadecimal digit.
-fn hex(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        letter => (letter | 0x20) - b'a' + 10,
-    }
-}
-
 /// A GUID as Azure prints one.
 pub fn guid(id: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -636,20 +574,6 @@ mod tests {
             };
             assert_eq!(seen, expected, "{query} {header:?}");
         }
-    }
-
-    #[test]
-    fn queries() {
-        let query = Query::parse("Comp=list&include=&a=b%26c+d&&flag").unwrap();
-        assert_eq!(query.get("comp"), Some("list"));
-        assert_eq!(query.get("include"), None);
-        assert_eq!(query.raw("include"), Some(""));
-        assert_eq!(query.get("a"), Some("b&c d"));
-        assert_eq!(query.raw("flag"), Some(""));
-        assert_eq!(Query::parse("a=%ff").err(), Some(Refusal::InvalidUri));
-        let odd = Query::parse("a=%2B%2b%c3%BC&b=%&c=%4&d=%zz%%41&%65=e").unwrap();
-        let read: Vec<_> = odd.iter().collect();
-        assert_eq!(read, [("a", "++ü"), ("b", "%"), ("c", "%4"), ("d", "%zz%A"), ("e", "e")]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::blob;
 use crate::body::Upload;
 use crate::cors;
 use crate::file;
-use crate::head::{Arrival, Head, Service, Target, guid};
+use crate::head::{Arrival, Head, Recall, Service, Target, guid};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
@@ -96,6 +96,13 @@ struct Link {
     /// Its requests are visits to static websites.
     website: bool,
     spelling: Arc<Spelling>,
+    recall: Recall,
+}
+
+impl Link {
+    fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
+        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), recall: Recall::default() }
+    }
 }
 
 pub struct Edge {
@@ -156,7 +163,7 @@ impl Edge {
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link { peer: peer.ip(), service, secure, website: false, spelling: Arc::default() };
+        let link = Link::new(peer, service, secure, false);
         steady(self.serve_link(io, link, stop)).await;
     }
 
@@ -165,7 +172,7 @@ impl Edge {
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link { peer: peer.ip(), service: Service::Blob, secure, website: true, spelling: Arc::default() };
+        let link = Link::new(peer, Service::Blob, secure, true);
         steady(self.serve_link(io, link, stop)).await;
     }
 
@@ -219,7 +226,10 @@ impl Edge {
             request_id,
             loose: self.options.loose,
         };
-        let read = if link.website { website::head(parts, arrival) } else { Head::read(parts, arrival) };
+        let read = match link.website {
+            true => website::head(parts, arrival),
+            false => Head::read_again(parts, arrival, &link.recall),
+        };
         let done = match read {
             Ok(head) if link.website => Box::pin(self.visit(head, upload)).await,
             Ok(mut head) => {

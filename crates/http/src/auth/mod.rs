@@ -23,7 +23,7 @@ use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
 
 pub use bearer::Principal;
-pub use sas::{AccountSas, Letters};
+pub use sas::{AccountSas, Letters, Proven};
 pub use service_sas::{Overrides, ServiceSas};
 pub use trust::{Assignment, BadKeys, Mode, Trust};
 

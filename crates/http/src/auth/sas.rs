@@ -3,6 +3,7 @@
 //! A field is read in one way only, so that what was signed is what is enforced.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -58,7 +59,28 @@ pub struct AccountSas {
     pub letters: Letters,
 }
 
-pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<AccountSas, Refusal> {
+/// What an account SAS came to, apart from the time.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    pub account: Arc<Account>,
+    sas: AccountSas,
+    times: Times,
+}
+
+pub fn verify(head: &Head, account: &Arc<Account>, signature: &str) -> Result<AccountSas, Refusal> {
+    if let Some(Proven { sas, times, .. }) = head.query.proven(account) {
+        times.check(times.expiry, head.now)?;
+        return Ok(sas);
+    }
+    let sas = signed(head, account, signature)?;
+    let times = Times::of(head)?;
+    times.check(times.expiry, head.now)?;
+    check_source(head)?;
+    head.query.prove(Proven { account: account.clone(), sas: sas.clone(), times });
+    Ok(sas)
+}
+
+fn signed(head: &Head, account: &Account, signature: &str) -> Result<AccountSas, Refusal> {
     let version = Version::parse(field(head, "sv")).ok_or_else(malformed)?;
     let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
     unbroken(head)?;
@@ -74,16 +96,12 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Account
         text.push('\n');
     }
     check_signature(account, &text, signature)?;
-    let sas = AccountSas {
+    Ok(AccountSas {
         version,
         services: letters("ss", services)?,
         resource_types: letters("srt", resource_types)?,
         letters: letters("sp", permissions)?,
-    };
-    let times = Times::of(head)?;
-    times.check(times.expiry, head.now)?;
-    check_source(head)?;
-    Ok(sas)
+    })
 }
 
 /// A field of the SAS, decoded; absent and empty are the same.

@@ -154,7 +154,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
     }
     let head = Head {
         method: inner.method,
-        query: Query::parse(query)?,
+        query: Arc::new(Query::parse(query)?.into()),
         headers: headers.into(),
         target,
         // What was signed is the outer request.
