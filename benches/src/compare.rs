@@ -19,7 +19,18 @@ enum Who {
     Lazuli,
     Azurite,
     Nginx,
+    Nothing,
     Fio,
+}
+
+impl Who {
+    /// Not a peer: it has no blobs, only bytes.
+    fn is_limit(self) -> bool {
+        match self {
+            Who::Lazuli | Who::Azurite => false,
+            Who::Nginx | Who::Nothing | Who::Fio => true,
+        }
+    }
 }
 
 #[derive(clap::Args)]
@@ -27,7 +38,7 @@ pub struct Options {
     #[command(flatten)]
     stage: Stage,
     /// Who takes part
-    #[arg(long, value_delimiter = ',', default_value = "lazuli,azurite,nginx,fio")]
+    #[arg(long, value_delimiter = ',', default_value = "lazuli,azurite,nginx,nothing,fio")]
     sides: Vec<Who>,
     #[command(flatten)]
     pace: Pace,
@@ -45,8 +56,8 @@ pub struct Options {
 /// The lines of the comparison with the clients of each. Files are what nginx can do, uploads what fio can.
 const LINES: [(Work, &[usize], &[Who]); 7] = [
     (Work::PutSmall, &[1, 32], &[Who::Azurite, Who::Lazuli]),
-    (Work::GetSmall, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx]),
-    (Work::Head, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx]),
+    (Work::GetSmall, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx, Who::Nothing]),
+    (Work::Head, &[1, 32], &[Who::Azurite, Who::Lazuli, Who::Nginx, Who::Nothing]),
     (Work::List100, &[1], &[Who::Azurite, Who::Lazuli]),
     (Work::List1000, &[1], &[Who::Azurite, Who::Lazuli]),
     (Work::PutUpload, &[8, 32], &[Who::Azurite, Who::Lazuli, Who::Fio]),
@@ -69,7 +80,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         ..Findings::default()
     };
     let mut parties = start(options, &scratch, &mut findings)?;
-    for party in parties.iter().filter(|party| party.who != Who::Nginx) {
+    for party in parties.iter().filter(|party| !party.who.is_limit()) {
         prepare(party.server.at)?;
     }
     for (work, clients, sides) in LINES {
@@ -97,6 +108,7 @@ fn start(options: &Options, scratch: &Scratch, findings: &mut Findings) -> io::R
             Who::Lazuli => peers::lazuli(&options.stage.lazuli, &scratch.0)?,
             Who::Azurite => peers::azurite(&options.stage.clients, &scratch.0)?,
             Who::Nginx => peers::nginx(&scratch.0)?,
+            Who::Nothing => peers::nothing()?,
             Who::Fio => continue,
         };
         let server = launch.start(&peers::probe(&launch))?;
@@ -118,7 +130,7 @@ fn line(
 ) -> io::Result<Vec<Measure>> {
     let mut contest = Contest { title: work.title().into(), clients, sides: Vec::new() };
     for party in parties.iter().filter(|party| sides.contains(&party.who)) {
-        let site = if party.who == Who::Nginx { Site::Files } else { Site::Azure };
+        let site = if party.who.is_limit() { Site::Files } else { Site::Azure };
         contest.sides.push(Side::served(&party.server, party.launch.name, work.request(&site), &party.numbers));
     }
     if sides.contains(&Who::Fio) && options.sides.contains(&Who::Fio) {

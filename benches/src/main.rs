@@ -14,6 +14,7 @@ mod file;
 mod fill;
 mod growth;
 mod load;
+mod nothing;
 mod peers;
 mod plot;
 mod process;
@@ -48,6 +49,8 @@ enum Arguments {
     Table(table::Options),
     /// One kind of request at a running server
     Load(work::Options),
+    /// A server that reads requests and writes the same answer to all: the limit of any
+    Nothing(nothing::Options),
 }
 
 fn main() -> std::io::Result<()> {
@@ -60,5 +63,6 @@ fn main() -> std::io::Result<()> {
         Arguments::File(options) => file::run(&options),
         Arguments::Table(options) => table::run(&options),
         Arguments::Load(options) => work::run(&options),
+        Arguments::Nothing(options) => nothing::run(&options),
     }
 }

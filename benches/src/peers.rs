@@ -125,6 +125,12 @@ pub fn nginx_with(scratch: &Path, files: &[(&str, usize, u64)]) -> io::Result<La
     Ok(Launch::new("nginx", port, &["nginx", "-e", "stderr", "-p", text(&root), "-c", text(&path)]))
 }
 
+/// Of this program: the same answer to everything.
+pub fn nothing() -> io::Result<Launch> {
+    let (port, program) = (free_port()?, std::env::current_exe()?);
+    Ok(Launch::new("nothing", port, &[text(&program), "nothing", "--port", &port.to_string()]))
+}
+
 /// As they name themselves; Azurite's package says it without a start.
 pub fn versions(clients: &Path) -> Vec<String> {
     let package = fs::read_to_string(clients.join("azurite/node_modules/azurite/package.json")).unwrap_or_default();
@@ -136,7 +142,7 @@ pub fn versions(clients: &Path) -> Vec<String> {
 
 pub fn probe(launch: &Launch) -> crate::request::Request {
     match launch.name {
-        "nginx" => Site::Files.get("small", SMALL_COUNT, SMALL),
+        "nginx" | "nothing" => Site::Files.get("small", SMALL_COUNT, SMALL),
         _ => Site::Azure.list_containers(),
     }
 }

@@ -159,7 +159,7 @@ impl Run {
         let got = self.world.store.put_blob(&blob(name), put, content).await;
         if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
-            self.replace(name, Kept { blob, blocks: vec![(None, bytes)] });
+            self.replace(name, Kept { blob: *blob, blocks: vec![(None, bytes)] });
             self.reference.pending.remove(name);
         }
     }
@@ -490,7 +490,7 @@ impl Run {
         let want = read.decide_content(found.as_ref().map(|kept| &kept.blob), self.world.store.now()).map(drop);
         let got = self.world.store.open_blob(&blob(name), read.clone()).await.map(|reader| reader.blob);
         if let (Some(got), Some(found)) = (same("read", got, want), found) {
-            assert_eq!(got, found.blob);
+            assert_eq!(*got, found.blob);
             assert_eq!(self.world.store.blob(&blob(name), read).await.unwrap(), found.blob);
             let bytes = found.bytes();
             let from = self.random.below(bytes.len() + 1);

@@ -38,7 +38,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let (received, digests) =
                 content::streamed(ask, &mut fetched, put_blob::CONTENT_MAX, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &fetched.blob)?;
-            (ask.store.put_blob(&at, put, received).await?, digests)
+            (*ask.store.put_blob(&at, put, received).await?, digests)
         }
     };
     let answer = headers::written(Answer::new(StatusCode::CREATED), &blob);

@@ -81,13 +81,13 @@ enum Opened {
     Sparse(Batch),
 }
 
-fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Blob, Opened)> {
+fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Box<Blob>, Opened)> {
     let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
     let found = stored(txn, &keys, source.which)?;
     if let Err(refusal) = source.decide(found.as_ref(), now(txn)) {
         return absent(txn, &keys, source.which, refusal);
     }
-    let blob = found.ok_or(Refusal::BlobNotFound)?;
+    let blob = Box::new(found.ok_or(Refusal::BlobNotFound)?);
     if blob.content.is_sparse() {
         let batch = Batch::load(txn, &keys, seen(&blob), 0, blob.content.length)?;
         return Ok((keys, blob, Opened::Sparse(batch)));

@@ -110,12 +110,12 @@ pub(super) fn absent<T>(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, refusa
     Err(refusal.into())
 }
 
-fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Blob, Option<Loaded>)> {
+fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Box<Blob>, Option<Loaded>)> {
     let (keys, found) = find(txn, at, read)?;
     if let Err(refusal) = read.decide_content(found.as_ref(), now(txn)) {
         return absent(txn, &keys, read.which, refusal);
     }
-    let blob = found.ok_or(Refusal::BlobNotFound)?;
+    let blob = Box::new(found.ok_or(Refusal::BlobNotFound)?);
     let chunk = match blob.content.starts[..] {
         [start] => txn.get(&keys.chunk(blob.content.id, start))?,
         [] | [_, _, ..] => None,

@@ -91,7 +91,7 @@ struct Follow {
     keys: BlobKeys,
     copy: IncrementalCopy,
     /// The snapshot that is copied.
-    source: Blob,
+    source: Box<Blob>,
     to: Follows,
     /// The epoch of the source that is there already.
     since: u64,

@@ -13,7 +13,7 @@ use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Received, Store};
 
 impl Store {
-    pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Blob, Failure> {
+    pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Box<Blob>, Failure> {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
         let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
         let ((place, _), md5) = (content.body.place(), content.md5);
@@ -28,7 +28,7 @@ impl Store {
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
-                Ok((new, trash.write(txn, &keys)))
+                Ok((Box::new(new), trash.write(txn, &keys)))
             })
             .await?;
         self.hint(trash, hinted);

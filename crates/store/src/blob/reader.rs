@@ -22,7 +22,8 @@ use crate::{Failure, Store};
 
 /// A blob opened for reading: its record, and its bytes by range. Holding it keeps the bytes from being given back.
 pub struct Reader {
-    pub blob: Blob,
+    /// Boxed, as it is in all that hands it on: it is large, and moved often.
+    pub blob: Box<Blob>,
     store: Store,
     pub(super) keys: BlobKeys,
     chunk: Option<Loaded>,
@@ -50,7 +51,13 @@ impl Source for Reader {
 }
 
 impl Reader {
-    pub(super) fn new(store: Store, keys: BlobKeys, blob: Blob, chunk: Option<Loaded>, held: Option<Held>) -> Self {
+    pub(super) fn new(
+        store: Store,
+        keys: BlobKeys,
+        blob: Box<Blob>,
+        chunk: Option<Loaded>,
+        held: Option<Held>,
+    ) -> Self {
         Self {
             blob,
             store,
@@ -66,7 +73,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn sparse(store: Store, keys: BlobKeys, blob: Blob, sparse: SparseReader, held: Held) -> Self {
+    pub(super) fn sparse(store: Store, keys: BlobKeys, blob: Box<Blob>, sparse: SparseReader, held: Held) -> Self {
         Self { sparse: Some(sparse), ..Self::new(store, keys, blob, None, Some(held)) }
     }
 

@@ -67,7 +67,7 @@ impl World {
 
     pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<Blob, Failure> {
         let content = self.receive(bytes).await;
-        self.store.put_blob(&blob(name), put_blob(), content).await
+        self.store.put_blob(&blob(name), put_blob(), content).await.map(|blob| *blob)
     }
 
     pub async fn put_block(&self, name: &str, id: &str, bytes: &[u8]) -> Result<(), Failure> {
