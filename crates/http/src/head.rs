@@ -126,11 +126,19 @@ pub struct Head {
 
 impl Head {
     pub fn read(parts: http::request::Parts, arrival: Arrival) -> Result<Self, Refusal> {
-        Self::read_again(parts, arrival, &Recall::default())
+        Self::read_with(parts, arrival, |text| Ok(Arc::new(Query::parse(text)?.into())))
     }
 
     /// Of a connection that may have asked with the same query before.
     pub fn read_again(parts: http::request::Parts, arrival: Arrival, recall: &Recall) -> Result<Self, Refusal> {
+        Self::read_with(parts, arrival, |text| recall.query(text))
+    }
+
+    fn read_with(
+        parts: http::request::Parts,
+        arrival: Arrival,
+        read_query: impl FnOnce(&str) -> Result<Arc<Said>, Refusal>,
+    ) -> Result<Self, Refusal> {
         if let Some((name, value)) =
             parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err())
         {
@@ -138,7 +146,7 @@ impl Head {
             return Err(Refusal::InvalidHeaderValue { header: Cow::Owned(name.as_str().to_owned()), value });
         }
         let raw_path = parts.uri.path().to_owned();
-        let query = recall.query(parts.uri.query().unwrap_or_default())?;
+        let query = read_query(parts.uri.query().unwrap_or_default())?;
         let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
