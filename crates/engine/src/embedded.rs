@@ -7,6 +7,7 @@
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
 mod ahead;
+mod callers;
 mod columns;
 mod directory;
 mod gather;
@@ -158,6 +159,7 @@ impl Drop for Embedded {
 impl Engine for Embedded {
     fn submit(&self, _at: Partition, job: Box<dyn Job>) {
         self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.shared.turns.callers.came();
         let Some(job) = turns::take(&self.shared, job) else { return };
         if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
             job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
@@ -168,6 +170,7 @@ impl Engine for Embedded {
         &'a self,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
+        self.shared.turns.callers.came();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
             Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),

@@ -224,6 +224,33 @@ async fn who_is_alone_writes_itself() {
     assert_eq!(put(&engine, b"late", "value").await, Err(Fault::Unavailable("the engine has stopped".into())));
 }
 
+/// Nobody is woken to watch the sockets while the only caller writes; if there are two, somebody is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_the_only_one_keeps_its_place() {
+    // In memory, where a commit is short.
+    let scratch = Scratch(PathBuf::from("/dev/shm").join(format!("lazuli-engine-{}-place", std::process::id())));
+    let engine = open(&scratch);
+    let put_some = |rows: std::ops::Range<u8>| {
+        let engine = engine.clone();
+        async move {
+            let putting = async move {
+                for n in rows {
+                    put(&engine, &[n], "value").await.expect("there is room");
+                }
+            };
+            tokio::spawn(putting).await.expect("no panic");
+        }
+    };
+    for n in 0..100 {
+        put_some(n..n + 1).await;
+    }
+    assert_eq!(engine.metrics().written_in_place, 0, "a hundred callers wrote one each");
+    put_some(100..250).await;
+    let alone = engine.metrics();
+    assert!(alone.written_in_place > 0, "{alone:?}");
+    assert_eq!(alone.commits, 250);
+}
+
 #[tokio::test]
 async fn a_probe_that_fails_stops_nothing() {
     let scratch = Scratch::new("probe");

@@ -70,6 +70,12 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics, content_s
         "Writes that a lone caller made on its own thread.",
         metrics.written_alone,
     );
+    page.one(
+        "lazuli_engine_written_in_place_total",
+        "counter",
+        "Those of them that no other thread was woken for.",
+        metrics.written_in_place,
+    );
     page.one("lazuli_engine_batch_transactions_max", "gauge", "The largest batch so far.", metrics.batch_max);
     page.one(
         "lazuli_engine_empty_columns",

@@ -37,6 +37,8 @@ meters! {
     committed_bytes,
     /// Decisions that a caller wrote on its own thread, being alone.
     written_alone,
+    /// Those of them that kept the runtime's place meanwhile, since nobody else had come for a while.
+    written_in_place,
     /// The largest batch so far, in transactions.
     batch_max,
     /// Nanoseconds in commits (journal, sync, publishing): in all, and the longest.

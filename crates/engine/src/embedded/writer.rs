@@ -15,6 +15,7 @@ use super::journal;
 use super::keys::{self, Backlog, Keys, Snapshotted};
 use super::metrics::{add, raise, set};
 use super::room::Allowance;
+use super::turns::wait_long;
 use crate::clock::Stopwatch;
 use crate::txn::{Ran, attempt};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
@@ -176,6 +177,7 @@ impl<'a> Writer<'a> {
         add(&metrics.committed_bytes, batch.bytes);
         raise(&metrics.batch_max, batch.jobs.len() as u64);
         add(&metrics.commit_nanos, nanos);
+        set(&self.shared.turns.last_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
         let Backlog { l0_runs, sealed_memtables, compactions: _ } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
@@ -219,15 +221,15 @@ impl Writer<'_> {
         }
         let watch = Stopwatch::start();
         add(&self.shared.metrics.stalls, 1);
-        let waited = loop {
-            park_timeout(STALL_POLL);
-            if let Err(error) = keys.check() {
-                break Err(error);
+        let waited = wait_long(|| {
+            loop {
+                park_timeout(STALL_POLL);
+                keys.check()?;
+                if until(&keys.backlog()) {
+                    return Ok(());
+                }
             }
-            if until(&keys.backlog()) {
-                break Ok(());
-            }
-        };
+        });
         add(&self.shared.metrics.stall_nanos, watch.nanos());
         waited
     }
@@ -270,7 +272,7 @@ impl Writer<'_> {
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
             return Err(reopening());
         }
-        let opened = Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes);
+        let opened = wait_long(|| Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes));
         let (keys, mark) = opened.and_then(|keys| keys.mark().map(|mark| (keys, mark))).map_err(|error| {
             let (since, text) = (Stopwatch::start(), error.to_string());
             if rest.as_ref().is_none_or(|rest| rest.error != text) {
