@@ -68,40 +68,64 @@ pub struct Proven {
 }
 
 pub fn verify(head: &Head, account: &Arc<Account>, signature: &str) -> Result<AccountSas, Refusal> {
-    if let Some(Proven { sas, times, .. }) = head.query.proven(account) {
-        times.check(times.expiry, head.now)?;
-        return Ok(sas);
-    }
-    let sas = signed(head, account, signature)?;
-    let times = Times::of(head)?;
+    let Proven { sas, times, .. } = match head.query.proven(account) {
+        Some(proven) => proven,
+        None => prove(head, account, signature)?,
+    };
     times.check(times.expiry, head.now)?;
-    check_source(head)?;
-    head.query.prove(Proven { account: account.clone(), sas: sas.clone(), times });
     Ok(sas)
 }
 
-fn signed(head: &Head, account: &Account, signature: &str) -> Result<AccountSas, Refusal> {
-    let version = Version::parse(field(head, "sv")).ok_or_else(malformed)?;
-    let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
-    unbroken(head)?;
-    let mut text = String::with_capacity(160);
-    let fields = [account.name().as_str(), permissions, services, resource_types];
-    let rest = ["st", "se", "sip", "spr", "sv"].map(|name| field(head, name));
-    for part in fields.into_iter().chain(rest) {
-        text.push_str(part);
-        text.push('\n');
-    }
-    if version >= SIGNS_SCOPE {
-        text.push_str(field(head, "ses"));
-        text.push('\n');
+fn prove(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Proven, Refusal> {
+    let signed = Fields::read(head)?;
+    let text = signed.text(account);
+    if let Some(proven) = head.query.proven_before(account, &text, signature) {
+        return Ok(proven);
     }
     check_signature(account, &text, signature)?;
-    Ok(AccountSas {
-        version,
-        services: letters("ss", services)?,
-        resource_types: letters("srt", resource_types)?,
-        letters: letters("sp", permissions)?,
-    })
+    let sas = AccountSas {
+        version: signed.version,
+        services: letters("ss", signed.services)?,
+        resource_types: letters("srt", signed.resource_types)?,
+        letters: letters("sp", signed.permissions)?,
+    };
+    let times = Times::of(head)?;
+    times.check(times.expiry, head.now)?;
+    check_source(head)?;
+    let proven = Proven { account: account.clone(), sas, times };
+    head.query.prove(&text, signature, proven.clone());
+    Ok(proven)
+}
+
+/// What an account SAS signs.
+struct Fields<'a> {
+    version: Version,
+    permissions: &'a str,
+    services: &'a str,
+    resource_types: &'a str,
+    /// Start, expiry, addresses, protocols, version and scope.
+    rest: [&'a str; 6],
+}
+
+impl<'a> Fields<'a> {
+    fn read(head: &'a Head) -> Result<Self, Refusal> {
+        let rest = ["st", "se", "sip", "spr", "sv", "ses"].map(|name| field(head, name));
+        let version = Version::parse(rest[4]).ok_or_else(malformed)?;
+        let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
+        unbroken(head)?;
+        Ok(Self { version, permissions, services, resource_types, rest })
+    }
+
+    fn text(&self, account: &Account) -> String {
+        let rest = if self.version >= SIGNS_SCOPE { &self.rest[..] } else { &self.rest[..5] };
+        let fields = [account.name().as_str(), self.permissions, self.services, self.resource_types];
+        let mut text = String::with_capacity(160);
+        for part in fields.iter().chain(rest) {
+            text.push_str(part);
+            text.push('\n');
+        }
+        text
+    }
 }
 
 /// A field of the SAS, decoded; absent and empty are the same.

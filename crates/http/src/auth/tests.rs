@@ -145,8 +145,23 @@ fn a_sas_that_was_verified_before() {
         assert!(detail(ask(&accounts, &url, NOW)).contains("Signature did not match"), "{url}");
     }
     assert_eq!(ask(&accounts, url, NOW), first);
+    // Another query with the same SAS, in whatever place.
+    let others = [format!("{url}&comp=block&blockid=QQ%3D%3D"), url.replace("/c/b?", "/c/b?comp=tags&")];
+    for other in &others {
+        assert_eq!(ask(&accounts, other, NOW), first, "{other}");
+        assert!(detail(ask(&accounts, other, "2022-08-03T00:00:00Z")).contains("not valid"), "{other}");
+        let forged = [other.replace("sp=rwdlacup", "sp=rwdlacupx"), other.replace("sig=xQ", "sig=xR")];
+        for forged in forged {
+            assert!(detail(ask(&accounts, &forged, NOW)).contains("Signature did not match"), "{forged}");
+        }
+    }
+    let broken = url.replace("sp=rwdlacup", "sp=rwdlacup%0A");
+    assert!(detail(ask(&accounts, &broken, NOW)).contains("not well formed"), "{broken}");
+    assert_eq!(ask(&accounts, &others[0], NOW), first);
     accounts.add(AccountName::parse(ACCOUNT).expect("a name"), &["b3RoZXI="]).expect("a key");
-    assert!(detail(ask(&accounts, url, NOW)).contains("Signature did not match"));
+    for url in [url, &others[0], &others[1]] {
+        assert!(detail(ask(&accounts, url, NOW)).contains("Signature did not match"), "{url}");
+    }
 }
 
 /// Signs what another client would, by its own string.

@@ -1,5 +1,6 @@
 //! What a connection remembers of the query it was asked with last. A client signs a SAS once and sends it with every request; as
-//! long as the query stays the same, letter for letter, it is neither decoded nor verified again.
+//! long as the query stays the same, letter for letter, it is neither decoded nor verified again. If only the SAS stays the same,
+//! it is decoded, and not verified again.
 //!
 //! Held true:
 //! * what was proven to an account holds for that account as it was then: with other keys or settings it is another one;
@@ -25,6 +26,7 @@ const TEXT_MAX: usize = 1024;
 pub struct Recall {
     key: RandomState,
     last: Mutex<Option<Last>>,
+    tokens: Arc<Tokens>,
 }
 
 #[derive(Debug)]
@@ -42,11 +44,45 @@ impl Recall {
         if let Some(last) = last.as_ref().filter(|last| last.hash == hash && last.text == text) {
             return Ok(last.said.clone());
         }
-        let said = Arc::new(Said::from(Query::parse(text)?));
+        let said = Said { tokens: Some(self.tokens.clone()), ..Said::from(Query::parse(text)?) };
+        let said = Arc::new(said);
         if text.len() <= TEXT_MAX {
             *last = Some(Last { hash, text: text.to_owned(), said: said.clone() });
         }
         Ok(said)
+    }
+}
+
+/// The last account SAS of a connection, whatever else was in its query.
+#[derive(Debug, Default)]
+struct Tokens {
+    key: RandomState,
+    last: Mutex<Option<Token>>,
+}
+
+#[derive(Debug)]
+struct Token {
+    hash: u64,
+    /// The text that was signed, and its signature.
+    text: String,
+    signature: String,
+    proven: Proven,
+}
+
+impl Tokens {
+    fn find(&self, text: &str, signature: &str) -> Option<Proven> {
+        let hash = self.key.hash_one((text, signature));
+        let last = lock(&self.last);
+        let same = |token: &&Token| token.hash == hash && token.text == text && token.signature == signature;
+        last.as_ref().filter(same).map(|token| token.proven.clone())
+    }
+
+    fn keep(&self, text: &str, signature: &str, proven: Proven) {
+        if text.len() + signature.len() <= TEXT_MAX {
+            let hash = self.key.hash_one((text, signature));
+            let (text, signature) = (text.to_owned(), signature.to_owned());
+            *lock(&self.last) = Some(Token { hash, text, signature, proven });
+        }
     }
 }
 
@@ -55,6 +91,8 @@ impl Recall {
 pub struct Said {
     query: Query,
     proven: Mutex<Option<Proven>>,
+    /// `None` where nobody will ask again.
+    tokens: Option<Arc<Tokens>>,
 }
 
 impl Said {
@@ -63,14 +101,24 @@ impl Said {
         lock(&self.proven).as_ref().filter(|proven| Arc::ptr_eq(&proven.account, account)).cloned()
     }
 
-    pub fn prove(&self, proven: Proven) {
+    /// What another query of the connection has proven to `account` with the same SAS.
+    pub fn proven_before(&self, account: &Arc<Account>, text: &str, signature: &str) -> Option<Proven> {
+        let tokens = self.tokens.as_ref()?;
+        tokens.find(text, signature).filter(|proven| Arc::ptr_eq(&proven.account, account))
+    }
+
+    /// A SAS that signs `text` was right.
+    pub fn prove(&self, text: &str, signature: &str, proven: Proven) {
+        if let Some(tokens) = &self.tokens {
+            tokens.keep(text, signature, proven.clone());
+        }
         *lock(&self.proven) = Some(proven);
     }
 }
 
 impl From<Query> for Said {
     fn from(query: Query) -> Self {
-        Self { query, proven: Mutex::default() }
+        Self { query, proven: Mutex::default(), tokens: None }
     }
 }
 
