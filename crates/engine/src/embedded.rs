@@ -16,6 +16,7 @@ mod journal;
 mod keys;
 mod look;
 mod metrics;
+mod place;
 mod room;
 mod stretches;
 mod turns;
@@ -72,6 +73,8 @@ struct Threads {
     writer: JoinHandle<()>,
     /// Who answers about columns.
     answerer: JoinHandle<()>,
+    /// Who looks after writes that keep the runtime's place.
+    watcher: JoinHandle<()>,
 }
 
 pub(crate) struct Shared {
@@ -116,7 +119,9 @@ impl Embedded {
         let writer = spawn(&shared, "lazuli:writer", move || queue_of_jobs.run())?;
         let answering = shared.clone();
         let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
-        Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer })) })
+        let watched = shared.clone();
+        let watcher = spawn(&shared, "lazuli:place", move || watched.turns.place.watch())?;
+        Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
     /// Where this engine lives, for what lives beside it.
@@ -135,12 +140,14 @@ impl Embedded {
     /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.
     pub fn close(&self) {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Threads { writer, answerer }) = threads {
+        if let Some(Threads { writer, answerer, watcher }) = threads {
             // A writer that is gone already has nothing left to finish.
             let _ = self.queue.send(Message::Close);
             let _ = writer.join();
             self.shared.columns.close();
             let _ = answerer.join();
+            self.shared.turns.place.close();
+            let _ = watcher.join();
         }
     }
 }

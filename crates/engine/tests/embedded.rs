@@ -1,7 +1,7 @@
 //! The suite over the embedded engine, and what is its own: reopening, its directory, a full disk.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -249,6 +249,43 @@ async fn who_is_the_only_one_keeps_its_place() {
     let alone = engine.metrics();
     assert!(alone.written_in_place > 0, "{alone:?}");
     assert_eq!(alone.commits, 250);
+}
+
+/// A write that keeps its place and then hangs stops nobody else: sockets are looked after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_hangs_in_its_place_stops_nobody() {
+    let scratch = Scratch(PathBuf::from("/dev/shm").join(format!("lazuli-engine-{}-hangs", std::process::id())));
+    let engine = open(&scratch);
+    let socket = || {
+        let (ours, theirs) = tokio::net::UnixStream::pair().expect("a pair of sockets");
+        (ours, theirs.into_std().expect("a socket"))
+    };
+    let (reads, to_reader) = socket();
+    let (release, released) = std::sync::mpsc::channel();
+    let reader = tokio::spawn(async move {
+        reads.readable().await.expect("a byte");
+        release.send(())
+    });
+    let released = Mutex::new(released);
+    let writer = tokio::spawn(async move {
+        for n in 0..100_u8 {
+            put(&engine, &[n], "value").await.expect("there is room");
+        }
+        // Whoever hears of this byte was the one that watched.
+        let (begins, mut to_writer) = socket();
+        to_writer.write_all(b"x").expect("sends");
+        begins.readable().await.expect("a byte");
+        let hangs = engine.transact(Partition::new(SPACE, "hangs"), move |txn| {
+            (&to_reader).write_all(b"x").expect("sends");
+            let patience = std::time::Duration::from_secs(20);
+            let in_time = released.lock().expect("one at a time").recv_timeout(patience).is_ok();
+            txn.put(key(b"hangs"), Bytes::new());
+            Ok::<_, Stop<()>>(in_time)
+        });
+        hangs.await.expect("there is room").expect("no refusal")
+    });
+    assert!(writer.await.expect("no panic"), "the reader had its byte while the write hung");
+    reader.await.expect("no panic").expect("somebody waited");
 }
 
 #[tokio::test]

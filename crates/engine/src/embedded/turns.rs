@@ -7,7 +7,8 @@
 //!
 //! Meanwhile somebody has to watch the sockets: the runtime's place is handed over to another thread. That wakes one more, which
 //! then gets the next request, on another core than the client; it costs a tenth of a lone write. So it is left out
-//! if all that came lately came from this caller, and the last sync was short: whoever comes now waits for one sync at most.
+//! if all that came lately came from this caller, and the last sync was short: whoever comes now waits for that sync. If it takes long,
+//! somebody is woken after all (`place.rs`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -18,6 +19,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::Shared;
 use super::callers::Callers;
 use super::metrics::add;
+use super::place::Place;
 use super::writer::Writer;
 use crate::{Fault, Job};
 
@@ -37,6 +39,7 @@ pub(super) struct Turns {
     /// Whether the last batch had one decision only: a hint that callers come one at a time.
     lonely: AtomicBool,
     pub callers: Callers,
+    pub place: Place,
     /// How long the last commit took.
     pub last_nanos: AtomicU64,
 }
@@ -68,7 +71,7 @@ pub(super) fn take(shared: &Shared, job: Box<dyn Job>) -> Option<Box<dyn Job>> {
     let write = || Writer::new(shared).batch(job, || None);
     if turns.callers.are_one() && turns.last_nanos.load(Relaxed) < SHORT_NANOS {
         add(&shared.metrics.written_in_place, 1);
-        write();
+        turns.place.keep(write);
     } else {
         tokio::task::block_in_place(write);
     }

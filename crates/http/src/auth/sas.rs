@@ -110,7 +110,8 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn read(head: &'a Head) -> Result<Self, Refusal> {
         let rest = ["st", "se", "sip", "spr", "sv", "ses"].map(|name| field(head, name));
-        let version = Version::parse(rest[4]).ok_or_else(malformed)?;
+        let [.., version, _] = rest;
+        let version = Version::parse(version).ok_or_else(malformed)?;
         let [permissions, services, resource_types] = ["sp", "ss", "srt"].map(|name| field(head, name));
         unbroken(head)?;
         Ok(Self { version, permissions, services, resource_types, rest })
