@@ -22,7 +22,7 @@ CACHE = pathlib.Path(
     os.environ.get("LAZULI_CLIENTS")
     or pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "lazuli"
 )
-EVERY_PORT = [f"--{name}-port" for name in ("blob", "queue", "table", "file", "dfs", "smb", "console")]
+EVERY_PORT = [f"--{name}-port" for name in ("blob", "queue", "table", "file", "dfs", "web", "smb", "console")]
 
 
 def connection_string(endpoint, account=ACCOUNT, key=KEY, queue=None, table=None, file=None):
@@ -51,9 +51,11 @@ class Server:
         threading.Thread(target=self._keep, args=(self.process.stdout, self.banner), daemon=True).start()
 
     def _await_banner(self, scheme):
-        self.endpoint = self.queue_endpoint = self.table_endpoint = self.file_endpoint = self.console = None
+        self.endpoint = self.queue_endpoint = self.table_endpoint = self.file_endpoint = self.dfs_endpoint = self.console = None
         for line in self.process.stdout:
             self.banner.append(line)
+            if found := re.search(rf"Data Lake +({scheme}://\S+)", line):
+                self.dfs_endpoint = found.group(1)
             if found := re.search(r"Console +(http://\S+)", line):
                 self.console = found.group(1)
             if found := re.search(rf"BlobEndpoint=({scheme}://[^;]+)", line):
@@ -99,6 +101,7 @@ class Elsewhere:
         self.queue_endpoint = os.environ.get("LAZULI_QUEUE_ENDPOINT")
         self.table_endpoint = os.environ.get("LAZULI_TABLE_ENDPOINT")
         self.file_endpoint = os.environ.get("LAZULI_FILE_ENDPOINT")
+        self.dfs_endpoint = self.endpoint
         endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
         self.connection_string = connection_string(self.endpoint, **endpoints)
 

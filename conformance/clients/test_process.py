@@ -2,12 +2,14 @@
 
 import base64
 import datetime
+import glob
 import http.client
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import urllib.error
@@ -15,7 +17,9 @@ import urllib.request
 
 import pytest
 from azure.core.exceptions import AzureError
-from azure.storage.blob import BlobServiceClient, generate_blob_sas
+from azure.storage.blob import (
+    AccountSasPermissions, BlobServiceClient, ResourceTypes, generate_account_sas, generate_blob_sas,
+)
 
 from server import ACCOUNT, BINARY, EVERY_PORT, KEY, connection_string
 
@@ -268,7 +272,9 @@ def test_a_damaged_directory(own, tmp_path):
     (["--oauth", "verify", "--oauth-insecure"], "--oauth-issuer"),
     (["--role", "*=Wizard", "--oauth", "basic", "--oauth-insecure"], "Storage Blob Data Owner"),
     (["--cert", "missing.pem", "--key", "missing.pem"], "missing.pem"),
-    (["--cert", "cert.pfx", "--key", "x", "--pwd", "y"], "openssl"),
+    (["--cert", "cert.pfx", "--key", "x"], "--pwd PASSWORD instead of --key"),
+    (["--cert", "missing.pfx", "--pwd", "y"], "missing.pfx"),
+    (["--cert", "alone.pem"], "needs --key"),
     (["--blob-port", "99999"], "--blob-port"),
     (["--no-such-flag"], "--no-such-flag"),
     (["--config", "missing.json"], "missing.json"),
@@ -281,12 +287,23 @@ def test_mistakes_are_explained(tmp_path, flags, advice):
 # --- TLS and console -------------------------------------------------------------------------------------------------
 
 
-def test_https(own, tmp_path):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+def make_certificate(directory, name):
+    """A certificate for 127.0.0.1 that nobody else has; where it is, and its key."""
+    cert, key = directory / f"{name}.pem", directory / f"{name}.key"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert], check=True, capture_output=True,
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+         "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", cert], check=True, capture_output=True,
     )
+    return cert, key
+
+
+def shown_certificate(server):
+    host, port = re.match(r"https://([^/:]+):(\d+)/", server.endpoint).groups()
+    return ssl.get_server_certificate((host, int(port)))
+
+
+def test_https(own, tmp_path):
+    cert, key = make_certificate(tmp_path, "plain")
     server = own(tmp_path / "data", flags=["--cert", str(cert), "--key", str(key)], scheme="https")
     assert server.endpoint.startswith("https://")
     service = client(server, connection_verify=str(cert))
@@ -295,9 +312,70 @@ def test_https(own, tmp_path):
     assert blob.download_blob().readall() == content
 
 
+@pytest.mark.parametrize("how", [[], ["-legacy"], ["-keypbe", "PBE-SHA1-3DES", "-certpbe", "PBE-SHA1-3DES", "-macalg", "sha1"]])
+def test_a_pfx_file_is_a_certificate(own, tmp_path, how):
+    """As openssl 3 writes it (AES), as older ones did (RC2 and 3DES), and as Windows exports it (3DES)."""
+    cert, key = make_certificate(tmp_path, "one")
+    pfx = tmp_path / "one.pfx"
+    subprocess.run(["openssl", "pkcs12", "-export", *how, "-in", cert, "-inkey", key, "-out", pfx, "-passout", "pass:pass word"], check=True, capture_output=True)
+    server = own(tmp_path / "data", flags=["--cert", str(pfx), "--pwd", "pass word"], scheme="https")
+    client(server, connection_verify=str(cert)).create_container("secure")
+    assert shown_certificate(server) == cert.read_text()
+    assert "--pwd" in ended("--location", tmp_path / "other", *no_ports(), "--cert", pfx, "--pwd", "wrong")
+
+
+def test_a_hangup_reads_the_certificate_again(own, tmp_path):
+    used = [tmp_path / "cert.pem", tmp_path / "cert.key"]
+    replace = lambda files: [to.write_bytes(file.read_bytes()) for file, to in zip(files, used)]
+    old, new = make_certificate(tmp_path, "old"), make_certificate(tmp_path, "new")
+    replace(old)
+    server = own(tmp_path / "data", flags=["--cert", str(used[0]), "--key", str(used[1])], scheme="https")
+    service = client(server, connection_verify=str(old[0]))
+    service.create_container("kept")
+    assert shown_certificate(server) == old[0].read_text()
+
+    def hang_up(awaited):
+        server.process.send_signal(signal.SIGHUP)
+        for _ in range(200):
+            if any(awaited in line for line in server.log):
+                return
+            threading.Event().wait(0.05)
+        raise AssertionError("".join(server.log))
+
+    replace(new)
+    hang_up("was read again")
+    assert shown_certificate(server) == new[0].read_text()
+    assert service.get_container_client("kept").exists(), "connections that were open go on"
+    used[1].write_text("no key")
+    hang_up("old certificate stays in use")
+    assert shown_certificate(server) == new[0].read_text()
+    assert server.process.poll() is None
+
+
+def test_a_clock_that_was_ahead_is_seen(own, tmp_path):
+    """What was written in the future stays there; readiness says how far that is."""
+    library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    ahead = own(tmp_path, environment={"LD_PRELOAD": library[0], "FAKETIME": "+2h"})
+    sas = generate_account_sas(
+        ACCOUNT, KEY, ResourceTypes(container=True), AccountSasPermissions(create=True),
+        expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1),
+    )
+    BlobServiceClient(ahead.endpoint, sas).create_container("early")
+    ahead.stop()
+    server = own(tmp_path)
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        server.ask_console("/readyz")
+    assert caught.value.code == 503
+    bad = [check for check in json.load(caught.value)["checks"] if not check["ok"]]
+    assert [check["name"] for check in bad] == ["clock"] and "clock" in bad[0]["do"]
+    assert server.ask_console("/healthz") == "ok\n"
+
+
 def test_console(own, tmp_path):
     server = own(tmp_path)
     assert server.ask_console("/healthz") == "ok\n"
+    readiness = json.loads(server.ask_console("/readyz"))
+    assert readiness["ready"] and [check["name"] for check in readiness["checks"]] == ["process", "engine", "disk", "content", "clock"]
     container = client(server).create_container("counted")
     container.upload_blob("blob", b"12345")
     with pytest.raises(AzureError):

@@ -238,7 +238,7 @@ def test_copy(share):
     assert (found.copy.status, found.size, found.metadata) == ("success", 70_000, {"a": "1"})
     assert target.download_file().readall() == b"x" * 70_000
     refused(lambda: target.abort_copy(started["copy_id"]), 409, "NoPendingCopyOperation")
-    refused(lambda: target.start_copy_from_url(share.get_file_client("none").url), 404, "CannotVerifyCopySource")
+    refused(lambda: target.start_copy_from_url(share.get_file_client("none").url), 404, "ResourceNotFound")
 
 
 def test_range_from_url(share):

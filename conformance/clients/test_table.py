@@ -230,7 +230,7 @@ def test_signatures_open_what_they_say(server, table):
     assert [found["RowKey"] for found in part.list_entities()] == ["b"]
     part.upsert_entity(entity("c", "c"))
     refused(lambda: part.upsert_entity(entity("d", "c")), 403, "AuthorizationFailure")
-    refused(lambda: part.get_entity("d", "d"), 403, "AuthorizationFailure")
+    refused(lambda: part.get_entity("d", "d"), 404, "ResourceNotFound")
     part.submit_transaction([("upsert", entity("a", "c"))])
     refused(lambda: part.submit_transaction([("upsert", entity("z", "c"))]), 403, "AuthorizationFailure")
     adder = signed(permission="a")

@@ -9,7 +9,7 @@ import subprocess
 import uuid
 
 import pytest
-from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+from azure.storage.blob import AccountSasPermissions, BlobServiceClient, ResourceTypes, generate_account_sas
 from azure.storage.fileshare import ShareServiceClient
 
 from server import ACCOUNT, CACHE, KEY
@@ -274,3 +274,23 @@ def test_rclone(rclone, tree, tmp_path):
     assert sorted(rclone("lsf", "-R", "--files-only", bucket).splitlines()) == ["large.bin", "readme.txt"]
     rclone("purge", bucket)
     assert bucket.split(":")[1] not in rclone("lsd", "lazuli:")
+
+
+def test_azcopy_between_servers(azcopy, own, server, service, tree, tmp_path):
+    """As README has it: the target is told that it may fetch from the source, and AzCopy what the addresses stand for."""
+    target = own(tmp_path / "target", flags=["--copy-source", server.endpoint.split("/")[2]])
+    sas = generate_account_sas(
+        ACCOUNT, KEY, resource_types=ResourceTypes(service=True, container=True, object=True),
+        permission=AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True),
+        expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1),
+    )
+    name = f"azcopy-{uuid.uuid4()}"
+    here = service.create_container(name)
+    there = BlobServiceClient.from_connection_string(target.connection_string, retry_total=0).create_container(name)
+    for file in files(tree):
+        here.upload_blob(file, (tree / file).read_bytes())
+    # To AzCopy, addresses that differ in nothing but the port are the same place.
+    url = f"{target.endpoint.replace('127.0.0.1', 'localhost')}/{name}?{sas}"
+    azcopy("copy", f"{server.endpoint}/{name}/*?{sas}", url, "--recursive", "--from-to=BlobBlob")
+    copied = {item.name: there.download_blob(item.name).readall() for item in there.list_blobs()}
+    assert copied == {file: (tree / file).read_bytes() for file in files(tree)}

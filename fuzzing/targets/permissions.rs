@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| lazuli_testkit::fuzz::permissions::run(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| lazuli_testkit::fuzz::Target::named("permissions").feed(input));

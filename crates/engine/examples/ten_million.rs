@@ -91,6 +91,7 @@ async fn measure(keys: u64, clients: u64, directory: &Path, acknowledged: u64) {
     println!("acknowledged writes missing: 0 of {acknowledged}");
 
     let some = (keys / 10).clamp(1_000, 1_000_000);
+    let reads = keys.clamp(1_000, 1_000_000);
     run("read-modify-writes", some, clients, &engine, move |engine, n| async move {
         let key = key(spread(n) % keys);
         let done = engine.transact(at(n), move |txn| {
@@ -105,7 +106,7 @@ async fn measure(keys: u64, clients: u64, directory: &Path, acknowledged: u64) {
     for (name, hot) in [("point reads, any key", keys), ("point reads, 1,000 hot keys", 1_000)] {
         for readers in [1, 2] {
             let name = format!("{name}, x{readers}");
-            run(&name, 1_000_000, readers, &engine, move |engine, n| async move {
+            run(&name, reads, readers, &engine, move |engine, n| async move {
                 get(&engine, spread(n) % hot).await.expect("it is there");
             })
             .await;
@@ -115,7 +116,7 @@ async fn measure(keys: u64, clients: u64, directory: &Path, acknowledged: u64) {
     run("1000-key scans", 2_000, 1, &engine, move |engine, n| async move {
         let from = key(spread(n) % keys);
         let to = Key::new(Space(SPACE.0 + 1), Column(0), &[]);
-        let seen = engine.read(|txn| Ok::<_, Stop<()>>(txn.scan(&from, &to, 1_000)?.len()));
+        let seen = engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.scan(&from, &to, 1_000)?.len()));
         assert!(seen.await.expect("no fault").expect("no refusal") > 0);
     })
     .await;
@@ -143,7 +144,7 @@ async fn looks(engine: &Arc<Embedded>, how: &str) {
             engine,
             move |engine, n| async move {
                 let keys = [0, 1, 2].map(|more| key((spread(n) + more) % 1_000));
-                let seen = engine.read(|txn| {
+                let seen = engine.survey(SPACE, |txn| {
                     let [one, two, three] = [txn.get(&keys[0])?, txn.get(&keys[1])?, txn.get(&keys[2])?];
                     Ok::<_, Stop<()>>(one.is_some() && two.is_some() && three.is_some())
                 });
@@ -186,7 +187,8 @@ where
     let rate = count as f64 / start.elapsed().as_secs_f64();
     taken.sort_unstable();
     let at = |part: f64| Duration::from_nanos(u64::from(taken[((taken.len() - 1) as f64 * part) as usize]));
-    println!("{name}: {rate:.0}/s; p50 {:?}, p99 {:?}, max {:?}", at(0.5), at(0.99), at(1.0));
+    let [p50, p99, p999, max] = [0.5, 0.99, 0.999, 1.0].map(at);
+    println!("{name}: {rate:.0}/s; p50 {p50:?}, p99 {p99:?}, p99.9 {p999:?}, max {max:?}");
 }
 
 async fn put(engine: &Embedded, n: u64) {
@@ -200,7 +202,7 @@ async fn put(engine: &Embedded, n: u64) {
 
 async fn get(engine: &Embedded, n: u64) -> Option<Bytes> {
     let key = key(n);
-    engine.read(|txn| Ok::<_, Stop<()>>(txn.get(&key)?)).await.expect("no fault").expect("no refusal")
+    engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.get(&key)?)).await.expect("no fault").expect("no refusal")
 }
 
 fn at(n: u64) -> Partition {

@@ -3,11 +3,10 @@
 //! Held true:
 //! * a piece that `finish` returned is on disk, whatever happens next;
 //! * what is read is what was written, or `Fault::Corrupt`: never other bytes;
-//! * a piece is given back only after nobody can be reading it.
+//! * a piece is given back when it is freed. Who may still be reading it is known above this crate.
 
 pub(crate) mod checksum;
 mod memory;
-mod pins;
 
 use bytes::Bytes;
 
@@ -16,7 +15,6 @@ use crate::{BoxFuture, Fault};
 pub use memory::Memory;
 
 pub(crate) use checksum::Running;
-pub(crate) use pins::Pins;
 
 /// The longest piece: long content is several of them.
 pub const PIECE_MAX: u64 = 64 << 20;
@@ -39,16 +37,12 @@ pub trait Content: Send + Sync + 'static {
     /// Bytes `from..to` of `piece`, verified, in chunks of a size that suits streaming.
     fn read(&self, piece: Piece, from: u64, to: u64) -> Box<dyn Chunks>;
 
-    /// While the pin is held, no piece is given back that was not given back before.
-    /// Take it before reading the record that names the piece; keep it while reading bytes.
-    fn pin(&self) -> Pin;
-
-    /// Gives pieces back to the file system, once no pin is older than this call.
-    /// Durable records must not name them any more. Giving back twice does no harm.
+    /// Gives pieces back to the file system. Durable records must not name them any more, and nobody may be reading them.
+    /// Giving back twice does no harm.
     fn free(&self, pieces: Vec<Piece>);
 
     /// Waits until all that was freed before this call has been given back, so that whoever keeps a durable
-    /// note of what is to be freed knows when to drop the note. Never while the caller holds a pin.
+    /// note of what is to be freed knows when to drop the note.
     fn freed(&self) -> BoxFuture<'static, ()>;
 
     /// Extents that an earlier process left without settling what in them is live.
@@ -62,6 +56,10 @@ pub trait Content: Send + Sync + 'static {
 /// An upload under way. Dropping it gives up what was written.
 pub trait Stage: Send {
     fn write(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), Fault>>;
+    /// Gives memory back that waits for more bytes, because none have come for a while.
+    fn rest(&mut self) -> BoxFuture<'_, Result<(), Fault>> {
+        Box::pin(async { Ok(()) })
+    }
     /// Waits until every byte is on disk.
     fn finish(self: Box<Self>) -> BoxFuture<'static, Result<Staged, Fault>>;
 }
@@ -132,6 +130,3 @@ pub trait Chunks: Send {
     /// The next chunk, or `None` at the end.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Fault>>;
 }
-
-/// See [`Content::pin`].
-pub struct Pin(#[allow(dead_code)] pub(crate) Box<dyn std::any::Any + Send + Sync>);

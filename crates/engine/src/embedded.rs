@@ -6,21 +6,28 @@
 //! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
-mod ahead;
 mod callers;
 mod columns;
 mod directory;
+mod error;
 mod gather;
+mod health;
 mod hot;
-mod journal;
+mod inventory;
 mod keys;
+mod log;
 mod look;
 mod metrics;
+mod old;
 mod place;
+mod recovery;
+mod rescue;
 mod room;
+mod snapshots;
 mod stretches;
+mod tables;
+mod tree;
 mod turns;
-mod versions;
 mod writer;
 
 use std::future::ready;
@@ -28,15 +35,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 
-use crate::{BoxFuture, Clock, Engine, Fault, Job, Partition, Stamp, Txn, Verdict};
+use crate::{BoxFuture, Clock, ClockState, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict};
 
 pub use directory::{DataDirectory, OpenError};
+pub use health::Health;
 pub use metrics::Metrics;
+pub use rescue::{Claims, Report, check, salvage};
 pub use room::{Probe, Room};
 
 use columns::Columns;
+use directory::Found;
 use hot::Hot;
-use keys::Keys;
+use keys::{Keys, Settings};
 use turns::{Message, Queue, Turns};
 
 pub struct Options {
@@ -47,6 +57,8 @@ pub struct Options {
     pub hot_bytes: u64,
     /// And for stretches of entries that walks passed over.
     pub stretch_bytes: u64,
+    /// What is in memory before it is written out as a table. With 16 MiB, writes stalled for seconds; tests take little, to have many tables.
+    pub memtable_bytes: u64,
     /// How much room the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
@@ -58,6 +70,7 @@ impl Default for Options {
             cache_bytes: 128 << 20,
             hot_bytes: 64 << 20,
             stretch_bytes: 256 << 20,
+            memtable_bytes: 64 << 20,
             probe: Probe::file_system(),
         }
     }
@@ -80,7 +93,7 @@ struct Threads {
 pub(crate) struct Shared {
     directory: DataDirectory,
     clock: Clock,
-    cache_bytes: u64,
+    settings: Settings,
     probe: Probe,
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
@@ -96,16 +109,14 @@ impl Embedded {
     /// Opens the data directory at `path`, creating it if it does not exist.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let directory = DataDirectory::open(path.as_ref())?;
-        let keys = Keys::open(&directory.keys(), options.cache_bytes)
-            .map_err(|error| OpenError::from_keys(&directory.keys(), &error))?;
-        directory.ready()?;
-        let high = keys.mark().map_err(|error| OpenError::from_keys(&directory.keys(), &error))?;
-        options.clock.resume(high);
+        let settings = Settings { cache_bytes: options.cache_bytes, memtable_bytes: options.memtable_bytes };
+        let keys = open_keys(&directory, settings)?;
+        options.clock.resume(keys.mark());
         let (asker, questions) = mpsc::channel();
         let shared = Arc::new(Shared {
             directory,
             clock: options.clock,
-            cache_bytes: options.cache_bytes,
+            settings,
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
             rest: Mutex::default(),
@@ -124,6 +135,25 @@ impl Embedded {
         Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
+    /// The latest time that is written down in the data directory at `path`, which no engine may be using. With `to`, that is written
+    /// there instead: what was stamped later keeps its stamps.
+    pub fn mark(path: impl AsRef<Path>, to: Option<Stamp>) -> Result<Stamp, OpenError> {
+        let directory = DataDirectory::open(path.as_ref())?;
+        let failed = |error| OpenError::from_keys(directory.path(), &error);
+        let Options { cache_bytes, memtable_bytes, .. } = Options::default();
+        let keys = open_keys(&directory, Settings { cache_bytes, memtable_bytes })?;
+        let mark = keys.mark();
+        if let Some(to) = to {
+            keys.set_back(to).map_err(failed)?;
+        }
+        Ok(mark)
+    }
+
+    /// How the time that stamps tell differs from the machine's.
+    pub fn clock(&self) -> ClockState {
+        self.shared.clock.state()
+    }
+
     /// Where this engine lives, for what lives beside it.
     pub fn directory(&self) -> &DataDirectory {
         &self.shared.directory
@@ -133,7 +163,7 @@ impl Embedded {
         // Asked for here and not after each commit: a file system may stamp a file that was asked about with a finer time when it
         // changes next (Linux, since 6.13), and the sync of that change then writes the inode too. It took half as long again.
         let keys = self.shared.keys.try_read();
-        let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::journal_bytes)).unwrap_or_default();
+        let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::log_bytes)).unwrap_or_default();
         self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty())
     }
 
@@ -150,6 +180,21 @@ impl Embedded {
             let _ = watcher.join();
         }
     }
+}
+
+fn open_keys(directory: &DataDirectory, settings: Settings) -> Result<Keys, OpenError> {
+    let refused = |error| OpenError::from_keys(directory.path(), &error);
+    match directory.found() {
+        Found::Ready => {}
+        Found::New => {
+            Keys::create(&directory.keys()).map_err(refused)?;
+            directory.ready()?;
+        }
+        Found::Old => old::migrate(directory)?,
+    }
+    let keys = Keys::open(&directory.keys(), settings, directory.lock()).map_err(refused)?;
+    old::sweep(&directory.keys()).map_err(refused)?;
+    Ok(keys)
 }
 
 fn spawn(shared: &Shared, name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
@@ -175,6 +220,29 @@ impl Engine for Embedded {
 
     fn look<'a>(
         &'a self,
+        _at: &'a Partition,
+        look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        self.see(look)
+    }
+
+    /// One moment of everything, which is more than was asked for.
+    fn scan<'a>(
+        &'a self,
+        _space: Space,
+        scan: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        self.see(scan)
+    }
+
+    fn now(&self) -> Stamp {
+        self.shared.clock.now()
+    }
+}
+
+impl Embedded {
+    fn see<'a>(
+        &'a self,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
         self.shared.turns.callers.came();
@@ -184,9 +252,5 @@ impl Engine for Embedded {
             None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
         };
         Box::pin(ready(seen))
-    }
-
-    fn now(&self) -> Stamp {
-        self.shared.clock.now()
     }
 }

@@ -23,7 +23,18 @@ impl Partition {
     pub fn new(space: Space, name: impl Into<Bytes>) -> Self {
         Self { space, name: name.into() }
     }
+
+    /// A key of this partition: its row is `parts` put together. A [`Layout`] finds the partition again from the key.
+    pub fn key(&self, column: Column, parts: &[&[u8]]) -> Key {
+        Key::new(self.space, column, parts)
+    }
 }
+
+/// Finds the partition that owns a key from the key alone: the table of columns of whoever lays out the key space.
+///
+/// An engine that spreads partitions over several places routes by it, and moves rows by it when a place is split. `None` is
+/// for keys of an older layout, which only an engine that keeps everything in one place can hold.
+pub type Layout = fn(&Key) -> Option<Partition>;
 
 /// `space (16, big endian) | column (1) | row`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,31 +2,44 @@
 //! `--in-memory`.
 //!
 //! Held true, beyond what every engine promises:
-//! * in debug builds, each key belongs for good to the partition that first wrote it: a write from another partition
-//!   is our mistake, which a cluster would turn into lost atomicity, so it is an assertion here;
-//! * [`Memory::distributed`] is the same map behind the manners of a cluster (see `distributed`).
+//! * with a layout, or in debug builds, each key belongs for good to one partition, and transactions and looks keep to their
+//!   own (see `fence`): anything else is our mistake, which a cluster would turn into lost atomicity, so it is an assertion here;
+//! * [`Memory::distributed`] is the same map behind the manners of a cluster (see `distributed`), and [`Memory::gateway`]
+//!   another gateway of it, with a clock of its own.
 
 mod distributed;
+mod fence;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
 use crate::txn::{Ran, attempt, attempt_with};
-use crate::{BoxFuture, Clock, Engine, Entry, Fault, Halt, Job, Key, Partition, Stamp, Txn, Verdict, View, Walker};
+use crate::{
+    BoxFuture, Clock, ClockState, Engine, Entry, Fault, Halt, Job, Key, Layout, Partition, Space, Stamp, Txn, Verdict,
+    View, Walker,
+};
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
+use fence::{Fence, Owners};
 
+/// A gateway to a map that other gateways may share.
 pub struct Memory {
-    shared: Arc<Shared>,
+    gateway: Arc<Gateway>,
 }
 
-struct Shared {
+struct Gateway {
     clock: Clock,
+    cluster: Arc<Cluster>,
+}
+
+/// What gateways have in common.
+struct Cluster {
     state: RwLock<State>,
+    layout: Option<Layout>,
     distribution: Option<distributed::Distribution>,
 }
 
@@ -36,10 +49,6 @@ struct State {
     owners: Option<Owners>,
 }
 
-/// Which partition each key belongs to. Kept after a delete: ownership is for good.
-#[derive(Default)]
-struct Owners(HashMap<Key, Partition>);
-
 impl Memory {
     /// The plain engine with the system's clock.
     pub fn new() -> Self {
@@ -47,27 +56,49 @@ impl Memory {
     }
 
     pub fn with_clock(clock: Clock) -> Self {
-        Self::build(clock, None)
+        Self::build(clock, None, None)
+    }
+
+    /// The plain engine, with each key's owner known from the key.
+    pub fn laid_out(layout: Layout, clock: Clock) -> Self {
+        Self::build(clock, Some(layout), None)
     }
 
     /// An engine with the manners of a cluster, each run of `seed` the same on a current-thread runtime.
-    pub fn distributed(seed: u64) -> Self {
-        Self::distributed_with(Manners::rough(seed), Clock::system())
+    pub fn distributed(layout: Layout, seed: u64) -> Self {
+        Self::distributed_with(Manners::rough(seed), layout, Clock::system())
     }
 
-    pub fn distributed_with(manners: Manners, clock: Clock) -> Self {
-        Self::build(clock, Some(distributed::Distribution::new(manners)))
+    pub fn distributed_with(manners: Manners, layout: Layout, clock: Clock) -> Self {
+        Self::build(clock, Some(layout), Some(distributed::Distribution::new(manners)))
     }
 
-    fn build(clock: Clock, distribution: Option<distributed::Distribution>) -> Self {
-        let checked = cfg!(debug_assertions) || distribution.is_some();
-        let state = State { entries: BTreeMap::new(), owners: checked.then(Owners::default) };
-        Self { shared: Arc::new(Shared { clock, state: RwLock::new(state), distribution }) }
+    /// Another gateway to the same map: it has nothing in common with this one but what is stored.
+    pub fn gateway(&self, clock: Clock) -> Self {
+        Self { gateway: Arc::new(Gateway { clock, cluster: self.gateway.cluster.clone() }) }
+    }
+
+    fn build(clock: Clock, layout: Option<Layout>, distribution: Option<distributed::Distribution>) -> Self {
+        let checked = cfg!(debug_assertions) || distribution.is_some() || layout.is_some();
+        let owners = checked.then(|| Owners::new(layout));
+        let state = RwLock::new(State { entries: BTreeMap::new(), owners });
+        let cluster = Arc::new(Cluster { state, layout, distribution });
+        Self { gateway: Arc::new(Gateway { clock, cluster }) }
+    }
+
+    /// How often a cluster was asked for something, or told something, so far: what an operation costs there.
+    pub fn round_trips(&self) -> u64 {
+        self.gateway.cluster.distribution.as_ref().map_or(0, distributed::Distribution::round_trips)
+    }
+
+    /// How the time that stamps tell differs from the machine's.
+    pub fn clock(&self) -> ClockState {
+        self.gateway.clock.state()
     }
 
     /// Every entry, in key order.
     pub fn entries(&self) -> Vec<(Key, Bytes)> {
-        self.shared.read().entries.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.gateway.cluster.read().entries.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 }
 
@@ -79,43 +110,64 @@ impl Default for Memory {
 
 impl Engine for Memory {
     fn submit(&self, at: Partition, mut job: Box<dyn Job>) {
-        if self.shared.distribution.is_some() {
-            tokio::spawn(distributed::transact(self.shared.clone(), at, job));
+        if self.gateway.cluster.distribution.is_some() {
+            tokio::spawn(distributed::transact(self.gateway.clone(), at, job));
             return;
         }
-        let fate = self.shared.transact(&at, job.as_mut());
+        let fate = self.gateway.transact(&at, job.as_mut());
         job.settle(fate);
     }
 
     fn look<'a>(
         &'a self,
+        at: &'a Partition,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        if self.shared.distribution.is_some() {
-            return Box::pin(distributed::look(&self.shared, look));
+        let gateway = &self.gateway;
+        if gateway.cluster.distribution.is_some() {
+            return Box::pin(distributed::look(gateway, at, look));
         }
-        let state = self.shared.read();
-        let seen = attempt_with(look, &mut Whole(&state.entries), self.shared.clock.now());
-        Box::pin(ready(seen.map(drop)))
+        Box::pin(ready(gateway.see(Fence::Partition(at, gateway.cluster.layout), look)))
+    }
+
+    fn scan<'a>(
+        &'a self,
+        space: Space,
+        scan: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        if self.gateway.cluster.distribution.is_some() {
+            return Box::pin(distributed::scan(&self.gateway, space, scan));
+        }
+        Box::pin(ready(self.gateway.see(Fence::Space(space), scan)))
     }
 
     fn now(&self) -> Stamp {
-        self.shared.clock.now()
+        self.gateway.clock.now()
     }
 }
 
-impl Shared {
+impl Gateway {
+    fn see(&self, fence: Fence<'_>, look: &mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send)) -> Result<(), Fault> {
+        let state = self.cluster.read();
+        let mut whole = Whole(&state.entries);
+        attempt_with(look, &mut fence.around(&mut whole), self.clock.now()).map(drop)
+    }
+
     fn transact(&self, at: &Partition, job: &mut dyn Job) -> Result<(), Fault> {
-        let mut state = self.write();
+        let mut state = self.cluster.write();
+        let mut whole = Whole(&state.entries);
+        let fence = Fence::Partition(at, self.cluster.layout);
         // Stamped under the lock, so that stamps are in commit order.
-        match attempt(job, &mut Whole(&state.entries), self.clock.stamp())? {
+        match attempt(job, &mut fence.around(&mut whole), self.clock.stamp())? {
             Ran::Committed(writes) => state.apply(at, writes),
             Ran::Refused => {}
             Ran::Missed => unreachable!("a whole view misses nothing"),
         }
         Ok(())
     }
+}
 
+impl Cluster {
     // A panic under the lock is an assertion of ours that already failed a test; the map itself is never half changed.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
@@ -141,14 +193,6 @@ impl State {
     }
 }
 
-impl Owners {
-    fn claim(&mut self, key: &Key, at: &Partition) {
-        assert_eq!(key.space(), at.space, "{key:?} is written by a transaction of another space");
-        let owner = self.0.entry(key.clone()).or_insert_with(|| at.clone());
-        assert_eq!(owner, at, "{key:?} belongs to another partition, for good");
-    }
-}
-
 /// A view of all there is.
 struct Whole<'a>(&'a BTreeMap<Key, Bytes>);
 
@@ -164,6 +208,13 @@ impl View for Whole<'_> {
         Ok(self.0.range(from..to).take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
+    fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
+        if from >= to {
+            return Ok(None);
+        }
+        Ok(self.0.range(from..to).next_back().map(|(key, value)| (key.clone(), value.clone())))
+    }
+
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         if from < to {
             self.0.range(from..to).any(|(key, value)| walker.see(&Entry::new(key, value)).is_break());
@@ -177,10 +228,10 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::{Column, EngineExt, Space, Stop};
+    use crate::{Column, EngineExt, Stop};
 
     fn put(memory: &Memory, partition: &'static [u8], space: Space) {
-        let key = Key::new(Space(1), Column(1), &[b"key"]);
+        let key = Key::new(Space(1), Column(1), &[b"a"]);
         let at = Partition::new(space, partition);
         drop(memory.transact(at, move |txn| {
             txn.put(key.clone(), "value");
@@ -188,13 +239,36 @@ mod tests {
         }));
     }
 
+    /// The partition is the row.
+    fn layout(key: &Key) -> Option<Partition> {
+        Some(Partition::new(key.space(), key.row()))
+    }
+
     #[test]
     fn a_key_has_one_partition_for_good() {
         for (partition, space) in [(&b"b"[..], Space(1)), (b"a", Space(2))] {
-            let memory = Memory::new();
-            put(&memory, b"a", Space(1));
-            put(&memory, b"a", Space(1));
-            assert!(catch_unwind(AssertUnwindSafe(|| put(&memory, partition, space))).is_err());
+            for memory in [Memory::new(), Memory::laid_out(layout, Clock::system())] {
+                put(&memory, b"a", Space(1));
+                put(&memory, b"a", Space(1));
+                assert!(catch_unwind(AssertUnwindSafe(|| put(&memory, partition, space))).is_err());
+            }
         }
+    }
+
+    #[tokio::test]
+    async fn a_look_keeps_to_its_partition_and_a_scan_to_its_space() {
+        let memory = Memory::laid_out(layout, Clock::system());
+        put(&memory, b"a", Space(1));
+        let key = |space: u128| Key::new(Space(space), Column(1), &[b"a"]);
+        let all = Key::new(Space(1), Column(1), &[]);
+        let (own, other) = (Partition::new(Space(1), "a"), Partition::new(Space(1), "b"));
+        let seen = memory.read(&own, |txn| Ok::<_, Stop<()>>(txn.get(&key(1))?)).await;
+        assert_eq!(seen, Ok(Ok(Some("value".into()))));
+        let beside = memory.read(&other, |txn| Ok::<_, Stop<()>>(txn.get(&key(1))?)).await;
+        let over = memory.read(&other, |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), 9)?)).await;
+        let outside = memory.survey(Space(2), |txn| Ok::<_, Stop<()>>(txn.get(&key(1))?)).await;
+        assert!(beside.is_err() && over.is_err() && outside.is_err(), "each is a decision that panicked");
+        let scanned = memory.survey(Space(1), |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), 9)?)).await;
+        assert_eq!(scanned, Ok(Ok(vec![(key(1), "value".into())])));
     }
 }

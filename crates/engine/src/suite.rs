@@ -1,7 +1,7 @@
 //! What every engine must do, as one suite that each of them runs (`tests/`). A new engine is done when it passes.
 //!
 //! Each function takes an engine that may hold entries of other spaces, uses a space of its own, and panics on the first
-//! thing that is not as promised. All of them run on any tokio runtime.
+//! thing that is not as promised. All of them run on any tokio runtime. Keys are laid out as [`layout`] says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::task::{JoinSet, yield_now};
 
 use crate::memory::Random;
-use crate::{Column, Engine, EngineExt, Entry, Fault, Halt, Key, Partition, Space, Stamp, Stop, Txn};
+use crate::{Column, Engine, EngineExt, Entry, Fault, Halt, Key, Partition, Space, Stamp, Stop, Txn, Want};
 
 const COLUMN: Column = Column(1);
 
@@ -27,6 +27,8 @@ pub async fn all(engine: Shared, seed: u64) {
     own_writes(&engine).await;
     counters(&engine).await;
     atomicity(&engine).await;
+    surveys(&engine).await;
+    wants(&engine).await;
     dropped_caller(&engine).await;
     panics(&engine).await;
     stamps(&engine, Stamp(0)).await;
@@ -35,25 +37,25 @@ pub async fn all(engine: Shared, seed: u64) {
 
 /// A transaction's result comes back, and what it wrote is there to be read, and to be deleted.
 pub async fn answers(engine: &Shared) {
-    let space = Space(101);
-    let key = row(space, b"a");
+    let here = at(Space(101), b"a");
+    let key = row(&here, b"a");
     let put = key.clone();
-    let answer = commit(engine, at(space, b"a"), move |txn| {
+    let answer = commit(engine, here.clone(), move |txn| {
         txn.put(put.clone(), "one");
         Ok(txn.get(&put)?)
     });
     assert_eq!(answer.await, Some("one".into()));
     assert_eq!(get(engine, &key).await, Some("one".into()));
     let gone = key.clone();
-    commit(engine, at(space, b"a"), move |txn| {
+    commit(engine, here.clone(), move |txn| {
         txn.delete(gone.clone());
         Ok(())
     })
     .await;
     assert_eq!(get(engine, &key).await, None);
-    let empty = row(space, b"e");
+    let empty = row(&here, b"");
     let put = empty.clone();
-    commit(engine, at(space, b"e"), move |txn| {
+    commit(engine, here, move |txn| {
         txn.put(put.clone(), "");
         Ok(())
     })
@@ -68,8 +70,9 @@ pub async fn refusals(engine: &Shared) {
     for n in 0..60_u8 {
         let engine = engine.clone();
         tasks.spawn(async move {
-            let key = row(space, &[n]);
-            let answer = engine.transact(at(space, &[n % 3]), move |txn| {
+            let here = at(space, &[n % 3]);
+            let key = row(&here, &[n]);
+            let answer = engine.transact(here, move |txn| {
                 txn.put(key.clone(), vec![n]);
                 if n % 2 == 1 { Err(Stop::Refused(n)) } else { Ok(n) }
             });
@@ -79,17 +82,19 @@ pub async fn refusals(engine: &Shared) {
     }
     join(tasks).await;
     let kept = all_of(engine, space).await;
-    let expected: Entries = (0..60).step_by(2).map(|n| (row(space, &[n]), vec![n].into())).collect();
-    assert_eq!(kept, expected);
+    let expected = (0..60).step_by(2).map(|n: u8| (row(&at(space, &[n % 3]), &[n]), Bytes::from(vec![n])));
+    assert_eq!(kept, expected.collect::<BTreeMap<_, _>>().into_iter().collect::<Entries>());
 }
 
 /// Scans are half open, in key order, limited, and end with their space.
 pub async fn ranges(engine: &Shared) {
-    let space = Space(103);
+    let here = at(Space(103), b"p");
     for n in [b'c', b'a', b'e', b'd', b'b'] {
-        put(engine, at(space, b"p"), row(space, &[n]), vec![n]).await;
+        put(engine, here.clone(), row(&here, &[n]), vec![n]).await;
     }
-    put(engine, at(Space(104), b"p"), row(Space(104), b"b"), vec![0]).await;
+    for beside in [at(Space(104), b"p"), at(Space(103), b"o"), at(Space(103), b"pp")] {
+        put(engine, beside.clone(), row(&beside, b"b"), vec![0]).await;
+    }
     let table = [
         ("a", "f", 9, "abcde"),
         ("b", "d", 9, "bc"),
@@ -101,43 +106,115 @@ pub async fn ranges(engine: &Shared) {
         ("bb", "bc", 9, ""),
     ];
     for (from, to, limit, expected) in table {
-        let found = scan(engine, &row(space, from.as_bytes()), &row(space, to.as_bytes()), limit).await;
-        let rows: Vec<u8> = found.iter().map(|(key, _)| key.row()[0]).collect();
+        let found = scan(engine, &here, &row(&here, from.as_bytes()), &row(&here, to.as_bytes()), limit).await;
+        let rows: Vec<u8> = found.iter().map(|(key, _)| rest(key)[0]).collect();
         assert_eq!(rows, expected.as_bytes(), "{from:?}..{to:?} limit {limit}");
-        assert!(found.iter().all(|(key, value)| key.row() == *value && key.space() == space));
+        assert!(found.iter().all(|(key, value)| rest(key) == *value && layout(key).as_ref() == Some(&here)));
+        if limit == 9 {
+            let last = last(engine, &here, &row(&here, from.as_bytes()), &row(&here, to.as_bytes())).await;
+            assert_eq!(last, found.last().cloned(), "the last of {from:?}..{to:?}");
+        }
     }
-    assert_eq!(all_of(engine, space).await.len(), 5);
-    let long = Space(120);
-    commit(engine, at(long, b"p"), move |txn| {
-        (0..2500_u16).for_each(|n| txn.put(row(long, &n.to_be_bytes()), n.to_be_bytes().to_vec()));
+    assert_eq!(all_of(engine, here.space).await.len(), 7);
+    let long = at(Space(120), b"p");
+    let filled = long.clone();
+    commit(engine, long.clone(), move |txn| {
+        (0..2500_u16).for_each(|n| txn.put(row(&filled, &n.to_be_bytes()), n.to_be_bytes().to_vec()));
         Ok(())
     })
     .await;
-    let all = all_of(engine, long).await;
-    assert!(all.len() == 2500 && all.iter().all(|(key, value)| key.row() == *value));
+    let all = all_of(engine, long.space).await;
+    assert!(all.len() == 2500 && all.iter().all(|(key, value)| rest(key) == *value));
+}
+
+/// A scan goes over all partitions of a space in key order, with gets as well, while they change: every row that it shows
+/// was committed, none comes twice, none that was there all the time is missing, and two rows of one partition that stand
+/// together are of one moment.
+pub async fn surveys(engine: &Shared) {
+    const PARTITIONS: u8 = 12;
+    let space = Space(111);
+    for n in 0..PARTITIONS {
+        write_pair(engine, at(space, &[n]), 0).await;
+    }
+    let mut tasks = JoinSet::new();
+    for n in 0..60_u64 {
+        let engine = engine.clone();
+        tasks.spawn(async move {
+            if n % 3 > 0 {
+                write_pair(&engine, at(space, &[(n % u64::from(PARTITIONS)) as u8]), n).await;
+                return;
+            }
+            let found = all_of(&engine, space).await;
+            let keys: Vec<_> = found.iter().map(|(key, _)| key.clone()).collect();
+            let expected: Vec<_> = (0..PARTITIONS).flat_map(|n| pair(&at(space, &[n]))).collect();
+            assert_eq!(keys, expected, "each row once, in key order");
+            assert!(found.chunks(2).all(|pair| pair[0].1 == pair[1].1), "half of a transaction was seen: {found:?}");
+        });
+    }
+    join(tasks).await;
+}
+
+fn pair(at: &Partition) -> [Key; 2] {
+    [row(at, b"left"), row(at, b"right")]
+}
+
+async fn write_pair(engine: &Shared, at: Partition, n: u64) {
+    let keys = pair(&at);
+    commit(engine, at, move |txn| {
+        keys.iter().for_each(|key| txn.put(key.clone(), n.to_be_bytes().to_vec()));
+        Ok(())
+    })
+    .await;
+}
+
+/// What a decision says it will want changes nothing but how it is fetched: too much, too little, or of another range.
+pub async fn wants(engine: &Shared) {
+    let here = at(Space(112), b"p");
+    let keys: Vec<Key> = (0..8_u8).map(|n| row(&here, &[n])).collect();
+    for key in &keys[..6] {
+        put(engine, here.clone(), key.clone(), "old").await;
+    }
+    let wants = {
+        let keys = keys.clone();
+        move || vec![Want::Get(keys[0].clone()), Want::Scan { from: keys[2].clone(), to: keys[5].clone(), limit: 2 }]
+    };
+    let read = engine.transact_wanting(here, wants, move |txn| {
+        let first = txn.get(&keys[0])?.is_some();
+        let absent = txn.get(&keys[7])?.is_some();
+        let some = txn.scan(&keys[2], &keys[5], 2)?.len();
+        let all = txn.scan(&keys[0], &keys[7], 9)?.len();
+        txn.put(keys[0].clone(), "new");
+        Ok::<_, Stop<()>>((first, absent, some, all))
+    });
+    assert_eq!(read.await, Ok(Ok((true, false, 2, 6))));
 }
 
 /// A transaction sees its own writes, in gets and in scans, over those of the one before it.
 pub async fn own_writes(engine: &Shared) {
-    let space = Space(105);
+    let here = at(Space(105), b"p");
     for n in [b'a', b'c', b'e', b'g'] {
-        put(engine, at(space, b"p"), row(space, &[n]), "old").await;
+        put(engine, here.clone(), row(&here, &[n]), "old").await;
     }
-    let seen = commit(engine, at(space, b"p"), move |txn| {
-        txn.put(row(space, b"b"), "new");
-        txn.put(row(space, b"c"), "new");
-        txn.delete(row(space, b"e"));
-        txn.delete(row(space, b"f"));
-        let all = txn.scan(&row(space, b"a"), &row(space, b"z"), 9)?;
-        let three = txn.scan(&row(space, b"a"), &row(space, b"z"), 3)?;
+    let space = here.space;
+    let seen = commit(engine, here.clone(), move |txn| {
+        txn.put(row(&here, b"b"), "new");
+        txn.put(row(&here, b"c"), "new");
+        txn.delete(row(&here, b"e"));
+        txn.delete(row(&here, b"f"));
+        let all = txn.scan(&row(&here, b"a"), &row(&here, b"z"), 9)?;
+        let three = txn.scan(&row(&here, b"a"), &row(&here, b"z"), 3)?;
         assert_eq!(three, all[..3]);
-        let walked = walk(txn, &row(space, b"a"), &row(space, b"z"), 9)?;
-        let one_by_one = [b"a", b"b", b"c", b"e", b"f", b"g"].map(|n| txn.get(&row(space, n)).map(|got| got.is_some()));
-        Ok((all, walked, one_by_one))
+        let walked = walk(txn, &row(&here, b"a"), &row(&here, b"z"), 9)?;
+        let lasts = [b"z", b"g", b"e", b"c", b"b", b"a"].map(|to| txn.last(&row(&here, b"a"), &row(&here, to)));
+        let lasts = lasts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let one_by_one = [b"a", b"b", b"c", b"e", b"f", b"g"].map(|n| txn.get(&row(&here, n)).map(|got| got.is_some()));
+        Ok((all, walked, lasts, one_by_one))
     });
-    let (all, walked, one_by_one) = seen.await;
+    let (all, walked, lasts, one_by_one) = seen.await;
     assert_eq!(walked, all);
-    let text: Vec<_> = all.iter().map(|(key, value)| (key.row(), value.clone())).collect();
+    let before = |to: &[u8]| all.iter().rfind(|(key, _)| rest(key) < to).cloned();
+    assert_eq!(lasts, [b"z", b"g", b"e", b"c", b"b", b"a"].map(|to| before(to)));
+    let text: Vec<_> = all.iter().map(|(key, value)| (rest(key), value.clone())).collect();
     let expected = [("a", "old"), ("b", "new"), ("c", "new"), ("g", "old")];
     assert_eq!(text, expected.map(|(key, value)| (Bytes::from(key), Bytes::from(value))));
     assert_eq!(one_by_one, [true, true, true, false, false, true].map(Ok));
@@ -152,11 +229,12 @@ pub async fn counters(engine: &Shared) {
     for n in 0..120_u32 {
         let (engine, runs) = (engine.clone(), runs.clone());
         let partition = [(n % 4) as u8];
+        let here = at(space, &partition);
         tasks.spawn(async move {
-            commit(&engine, at(space, &partition), move |txn| {
+            commit(&engine, here.clone(), move |txn| {
                 runs.fetch_add(1, Ordering::Relaxed);
-                let count = number(txn.get(&row(space, &partition))?) + 1;
-                txn.put(row(space, &partition), count.to_be_bytes().to_vec());
+                let count = number(txn.get(&row(&here, b""))?) + 1;
+                txn.put(row(&here, b""), count.to_be_bytes().to_vec());
                 Ok((partition, count))
             })
             .await
@@ -170,14 +248,14 @@ pub async fn counters(engine: &Shared) {
 
 /// Two keys written together are never seen apart, by a look or by another transaction.
 pub async fn atomicity(engine: &Shared) {
-    let space = Space(107);
-    let (left, right) = (row(space, b"left"), row(space, b"right"));
+    let here = at(Space(107), b"both");
+    let [left, right] = pair(&here);
     let mut tasks = JoinSet::new();
     for n in 0..80_u64 {
-        let (engine, left, right) = (engine.clone(), left.clone(), right.clone());
+        let (engine, here, left, right) = (engine.clone(), here.clone(), left.clone(), right.clone());
         tasks.spawn(async move {
             if n % 2 == 0 {
-                commit(&engine, at(space, b"both"), move |txn| {
+                commit(&engine, here, move |txn| {
                     // A decision may run on reads of two moments; only what it finally says has to rest on one.
                     let whole = txn.get(&left)? == txn.get(&right)?;
                     txn.put(left.clone(), n.to_be_bytes().to_vec());
@@ -186,7 +264,7 @@ pub async fn atomicity(engine: &Shared) {
                 })
                 .await
             } else {
-                let seen = engine.read(|txn| Ok::<_, Stop<()>>((txn.get(&left)?, txn.get(&right)?)));
+                let seen = engine.read(&here, |txn| Ok::<_, Stop<()>>((txn.get(&left)?, txn.get(&right)?)));
                 let (left, right) = seen.await.unwrap().unwrap();
                 left == right
             }
@@ -197,16 +275,16 @@ pub async fn atomicity(engine: &Shared) {
 
 /// A caller that has gone away changes nothing: what it submitted commits.
 pub async fn dropped_caller(engine: &Shared) {
-    let space = Space(108);
-    let key = row(space, b"a");
+    let here = at(Space(108), b"a");
+    let key = row(&here, b"a");
     let put = key.clone();
-    drop(engine.transact(at(space, b"a"), move |txn| {
+    drop(engine.transact(here.clone(), move |txn| {
         txn.put(put.clone(), "done");
         Ok::<_, Stop<()>>(())
     }));
     // Engines that keep the order of submission have committed it when this one is answered; others soon.
     for _ in 0..100_000 {
-        put_nothing(engine, at(space, b"a")).await;
+        put_nothing(engine, here.clone()).await;
         if get(engine, &key).await.is_some() {
             return;
         }
@@ -217,10 +295,10 @@ pub async fn dropped_caller(engine: &Shared) {
 
 /// A decision that panics is answered with a fault, writes nothing, and takes nobody with it.
 pub async fn panics(engine: &Shared) {
-    let space = Space(109);
-    let key = row(space, b"a");
+    let here = at(Space(109), b"a");
+    let key = row(&here, b"a");
     let put = key.clone();
-    let answer = engine.transact(at(space, b"a"), move |txn| {
+    let answer = engine.transact(here.clone(), move |txn| {
         txn.put(put.clone(), "half");
         if txn.get(&put)?.is_some() {
             panic!("on purpose: a decision of the suite");
@@ -229,17 +307,19 @@ pub async fn panics(engine: &Shared) {
     });
     assert!(matches!(answer.await, Err(Fault::Unavailable(_))));
     assert_eq!(get(engine, &key).await, None);
-    put_nothing(engine, at(space, b"a")).await;
+    put_nothing(engine, here.clone()).await;
 }
 
 /// Stamps of a partition strictly increase, from `after` on, and agree with `now` and with the order of commits.
 /// Gives the last one back, for a reopened engine to go on from.
 pub async fn stamps(engine: &Shared, after: Stamp) -> Stamp {
-    let space = Space(110);
+    let here = at(Space(110), b"one");
+    let key = row(&here, b"last");
     let mut last = after;
     for _ in 0..50 {
-        let stamp = commit(engine, at(space, b"one"), move |txn| {
-            txn.put(row(space, b"last"), txn.stamp().0.to_be_bytes().to_vec());
+        let key = key.clone();
+        let stamp = commit(engine, here.clone(), move |txn| {
+            txn.put(key.clone(), txn.stamp().0.to_be_bytes().to_vec());
             Ok(txn.stamp())
         })
         .await;
@@ -248,11 +328,11 @@ pub async fn stamps(engine: &Shared, after: Stamp) -> Stamp {
     }
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
-        let engine = engine.clone();
+        let (engine, here, key) = (engine.clone(), here.clone(), key.clone());
         tasks.spawn(async move {
-            commit(&engine, at(space, b"one"), move |txn| {
-                let before = number(txn.get(&row(space, b"last"))?);
-                txn.put(row(space, b"last"), txn.stamp().0.to_be_bytes().to_vec());
+            commit(&engine, here, move |txn| {
+                let before = number(txn.get(&key)?);
+                txn.put(key.clone(), txn.stamp().0.to_be_bytes().to_vec());
                 Ok((before, txn.stamp().0))
             })
             .await
@@ -315,6 +395,7 @@ struct Program {
 enum Step {
     Get(u8),
     Scan(u8, u8, usize),
+    Last(u8, u8),
     Put(u8, u64),
     Delete(u8),
 }
@@ -337,8 +418,9 @@ impl Program {
         let mut steps = Vec::new();
         for _ in 0..1 + below(6) {
             let (key, other) = (below(8) as u8, below(8) as u8);
-            steps.push(match below(5) {
+            steps.push(match below(6) {
                 0 => Step::Get(key),
+                5 => Step::Last(key.min(other), key.max(other) + 1),
                 1 => Step::Scan(key.min(other), key.max(other) + 1, 1 + below(4) as usize),
                 2 | 3 => Step::Put(key, below(1 << 40)),
                 _ => Step::Delete(key),
@@ -369,10 +451,12 @@ impl Program {
 
 impl Step {
     fn run(self, space: Space, partition: u8, txn: &mut Txn<'_>) -> Result<Entries, Halt> {
-        let key = |n: u8| row(space, &[partition, n]);
+        let here = at(space, &[partition]);
+        let key = |n: u8| row(&here, &[n]);
         match self {
             Step::Get(n) => Ok(txn.get(&key(n))?.map(|value| (key(n), value)).into_iter().collect()),
             Step::Scan(from, to, limit) => txn.scan(&key(from), &key(to), limit),
+            Step::Last(from, to) => Ok(txn.last(&key(from), &key(to))?.into_iter().collect()),
             Step::Put(n, value) => {
                 txn.put(key(n), value.to_be_bytes().to_vec());
                 Ok(Vec::new())
@@ -385,11 +469,13 @@ impl Step {
     }
 
     fn apply(self, space: Space, partition: u8, model: &mut BTreeMap<Key, Bytes>) -> Entries {
-        let key = |n: u8| row(space, &[partition, n]);
+        let here = at(space, &[partition]);
+        let key = |n: u8| row(&here, &[n]);
         let entry = |(key, value): (&Key, &Bytes)| (key.clone(), value.clone());
         match self {
             Step::Get(n) => model.get_key_value(&key(n)).map(entry).into_iter().collect(),
             Step::Scan(from, to, limit) => model.range(key(from)..key(to)).take(limit).map(entry).collect(),
+            Step::Last(from, to) => model.range(key(from)..key(to)).next_back().map(entry).into_iter().collect(),
             Step::Put(n, value) => {
                 model.insert(key(n), value.to_be_bytes().to_vec().into());
                 Vec::new()
@@ -406,8 +492,20 @@ fn at(space: Space, name: &[u8]) -> Partition {
     Partition::new(space, name.to_vec())
 }
 
-fn row(space: Space, row: &[u8]) -> Key {
-    Key::new(space, COLUMN, &[row])
+/// The suite's own key space: a row begins with the length of its partition's name, and the name.
+pub fn layout(key: &Key) -> Option<Partition> {
+    let row = key.row();
+    let length = usize::from(*row.first()?);
+    (row.len() > length).then(|| Partition::new(key.space(), row.slice(1..=length)))
+}
+
+fn row(at: &Partition, rest: &[u8]) -> Key {
+    at.key(COLUMN, &[&[at.name.len() as u8], &at.name, rest])
+}
+
+/// What of a row is not its partition's name.
+fn rest(key: &Key) -> Bytes {
+    key.row().slice(1 + usize::from(key.row()[0])..)
 }
 
 fn number(value: Option<Bytes>) -> u64 {
@@ -436,15 +534,21 @@ async fn put_nothing(engine: &Shared, at: Partition) {
 }
 
 async fn get(engine: &Shared, key: &Key) -> Option<Bytes> {
-    engine.read(|txn| Ok::<_, Stop<()>>(txn.get(key)?)).await.expect("no fault").expect("no refusal")
+    let at = layout(key).expect("a key of the suite");
+    engine.read(&at, |txn| Ok::<_, Stop<()>>(txn.get(key)?)).await.expect("no fault").expect("no refusal")
 }
 
 /// What a scan finds, which is what a walk is shown.
-async fn scan(engine: &Shared, from: &Key, to: &Key, limit: usize) -> Entries {
-    let both = engine.read(|txn| Ok::<_, Stop<()>>((txn.scan(from, to, limit)?, walk(txn, from, to, limit)?))).await;
+async fn scan(engine: &Shared, at: &Partition, from: &Key, to: &Key, limit: usize) -> Entries {
+    let both = |txn: &mut Txn<'_>| Ok::<_, Stop<()>>((txn.scan(from, to, limit)?, walk(txn, from, to, limit)?));
+    let both = engine.read(at, both).await;
     let (scanned, walked) = both.expect("no fault").expect("no refusal");
     assert_eq!(scanned, walked);
     scanned
+}
+
+async fn last(engine: &Shared, at: &Partition, from: &Key, to: &Key) -> Option<(Key, Bytes)> {
+    engine.read(at, |txn| Ok::<_, Stop<()>>(txn.last(from, to)?)).await.expect("no fault").expect("no refusal")
 }
 
 /// What a walk is shown that ends after `limit` entries.
@@ -461,8 +565,9 @@ fn walk(txn: &mut Txn<'_>, from: &Key, to: &Key, limit: usize) -> Result<Entries
 }
 
 async fn all_of(engine: &Shared, space: Space) -> Entries {
-    let first = row(space, b"");
-    scan(engine, &first, &first.after_prefix(), usize::MAX / 2).await
+    let all = Key::new(space, COLUMN, &[]);
+    let entries = engine.survey(space, |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), usize::MAX / 2)?));
+    entries.await.expect("no fault").expect("no refusal")
 }
 
 async fn join<T: 'static>(mut tasks: JoinSet<T>) -> Vec<T> {

@@ -31,11 +31,25 @@ impl<R> From<Halt> for Stop<R> {
     }
 }
 
+/// Something that a decision is going to read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    Get(Key),
+    /// Up to `limit` entries with `from <= key < to`.
+    Scan {
+        from: Key,
+        to: Key,
+        limit: usize,
+    },
+}
+
 /// The state beneath a transaction. Each engine has its own.
 pub trait View {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt>;
     /// Up to `limit` entries with `from <= key < to`, in key order.
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt>;
+    /// The last entry with `from <= key < to`. It costs one seek, however many there are.
+    fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt>;
     /// Shows `walker` the entries with `from <= key < to`, in key order, until it has seen enough.
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         step_by_step(|from, limit| self.scan(from, to, limit), from, walker)
@@ -118,6 +132,28 @@ fn step_by_step(
     }
 }
 
+/// The last entry with `from <= key < to` of a state with `writes` on top, from the last one beneath them.
+pub(crate) fn last_over(
+    writes: &BTreeMap<Key, Option<Bytes>>,
+    from: &Key,
+    to: &Key,
+    mut beneath: impl FnMut(&Key, &Key) -> Result<Option<(Key, Bytes)>, Halt>,
+) -> Result<Option<(Key, Bytes)>, Halt> {
+    let mut to = to.clone();
+    while *from < to {
+        let stored = beneath(from, &to)?;
+        let Some((key, written)) = writes.range(from..&to).next_back() else { return Ok(stored) };
+        if stored.as_ref().is_some_and(|(stored, _)| stored > key) {
+            return Ok(stored);
+        }
+        match written {
+            Some(value) => return Ok(Some((key.clone(), value.clone()))),
+            None => to = key.clone(), // what is last now stands before what was deleted
+        }
+    }
+    Ok(None)
+}
+
 pub struct Txn<'a> {
     view: &'a mut dyn View,
     stamp: Stamp,
@@ -163,6 +199,12 @@ impl<'a> Txn<'a> {
             };
         }
         Ok(merged.into_iter().take(limit).collect())
+    }
+
+    /// The last entry with `from <= key < to`, with this transaction's writes applied.
+    pub fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
+        let found = last_over(&self.writes, from, to, |from, to| self.view.last(from, to));
+        self.note(found)
     }
 
     /// Shows `walker` the entries with `from <= key < to`, in key order and with this transaction's writes applied, until it has
@@ -262,18 +304,24 @@ pub(crate) fn run<T, R>(
 }
 
 /// A decision on its way through an engine, with the channel that its caller waits on.
-pub(crate) struct Decision<F, T, R> {
+pub(crate) struct Decision<F, W, T, R> {
     pub decide: F,
+    pub wants: W,
     pub result: Option<Result<T, R>>,
     pub sender: tokio::sync::oneshot::Sender<Result<Result<T, R>, Fault>>,
 }
 
-impl<F, T, R> Job for Decision<F, T, R>
+impl<F, W, T, R> Job for Decision<F, W, T, R>
 where
     F: Fn(&mut Txn<'_>) -> Result<T, Stop<R>> + Send,
+    W: Fn() -> Vec<Want> + Send,
     T: Send,
     R: Send,
 {
+    fn wants(&self) -> Vec<Want> {
+        (self.wants)()
+    }
+
     fn run(&mut self, txn: &mut Txn<'_>) -> Verdict {
         run(&self.decide, txn, &mut self.result)
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use lazuli_engine::memory::Manners;
-use lazuli_engine::{Clock, Memory, Stamp, suite};
+use lazuli_engine::{Clock, Engine, Memory, Stamp, suite};
 
 #[tokio::test]
 async fn the_plain_map() {
     for seed in 0..20 {
         suite::all(Arc::new(Memory::new()), seed).await;
+        suite::all(Arc::new(Memory::laid_out(suite::layout, Clock::system())), seed).await;
     }
 }
 
@@ -22,21 +23,43 @@ async fn the_plain_map_from_many_threads() {
 #[tokio::test]
 async fn a_cluster_of_rough_manners() {
     for seed in 0..200 {
-        suite::all(Arc::new(Memory::distributed(seed)), seed).await;
+        suite::all(Arc::new(cluster(seed)), seed).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cluster_of_rough_manners_from_many_threads() {
     for seed in 0..50 {
-        suite::all(Arc::new(Memory::distributed(seed)), seed).await;
+        suite::all(Arc::new(cluster(seed)), seed).await;
+    }
+}
+
+fn cluster(seed: u64) -> Memory {
+    Memory::distributed_with(Manners::rough(seed), suite::layout, Clock::system())
+}
+
+/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whoever writes, nobody spins until
+/// its clock has caught up, and what one wrote the others see.
+#[tokio::test]
+async fn gateways_with_clocks_of_their_own() {
+    const SECOND: u64 = 10_000_000;
+    for seed in 0..40 {
+        let first = cluster(seed);
+        let gateways =
+            [3_600, 5, 0].map(|ahead| Arc::new(first.gateway(Clock::new(move || Stamp(SECOND * (100_000 + ahead))))));
+        let mut last = Stamp(0);
+        for turn in 0..9 {
+            let gateway: Arc<dyn Engine> = gateways[turn % 3].clone();
+            last = suite::stamps(&gateway, last).await;
+            suite::programs(&gateway, seed * 100 + turn as u64).await;
+        }
     }
 }
 
 #[tokio::test]
 async fn a_clock_that_stands_still() {
     let manners = Manners { conflict_percent: 40, lost_percent: 40, ..Manners::rough(7) };
-    suite::all(Arc::new(Memory::distributed_with(manners, Clock::new(|| Stamp(1)))), 7).await;
+    suite::all(Arc::new(Memory::distributed_with(manners, suite::layout, Clock::new(|| Stamp(1)))), 7).await;
     suite::all(Arc::new(Memory::with_clock(Clock::new(|| Stamp(1)))), 7).await;
 }
 
@@ -45,7 +68,8 @@ fn a_seed_is_a_whole_story() {
     let tell = |seed| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let engine = Arc::new(Memory::distributed_with(Manners::rough(seed), Clock::new(|| Stamp(1))));
+            let engine =
+                Arc::new(Memory::distributed_with(Manners::rough(seed), suite::layout, Clock::new(|| Stamp(1))));
             suite::programs(&(engine.clone() as Arc<dyn lazuli_engine::Engine>), 1).await;
             engine.entries()
         })

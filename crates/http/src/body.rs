@@ -1,5 +1,5 @@
 //! A request's body on its way in. Nothing is read, and no `100 Continue` sent, until an operation asks for bytes; a
-//! client that stops sending is given up; what an operation left unread is read away within reason, so that the client
+//! client that stops sending is given up, and one that is slow is told of, so that little memory waits for it; what an operation left unread is read away within reason, so that the client
 //! gets to see the answer instead of a reset connection.
 
 use std::sync::Arc;
@@ -11,11 +11,16 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use lazuli_model::Refusal;
 use lazuli_store::{Broken, Failure, Source};
+use tokio::time::{Instant, timeout_at};
 
 use crate::spelling::{Pause, Spelling};
 
 /// Beyond this an unread body costs more than a new connection.
 const DRAIN_MAX: u64 = 64 << 20;
+
+/// A client that sends less than this in a twelfth of the time that it may pause (five seconds) is slow.
+const SLOW_BYTES: u64 = 64 << 10;
+const SLOW_PART: u32 = 12;
 
 pub struct Upload {
     incoming: Option<Incoming>,
@@ -23,19 +28,37 @@ pub struct Upload {
     /// The client waits for `100 Continue` before it sends: an unread body is then a body never sent.
     waits: bool,
     read: u64,
+    pace: Pace,
+    /// How long nothing has come, while something was waited for.
+    silent: Duration,
     /// Nobody looks for names of headers in a body.
     pause: Option<Pause>,
+}
+
+/// What has come since it was last judged whether the client is slow, and how long it was waited for.
+#[derive(Default)]
+struct Pace {
+    read: u64,
+    waited: Duration,
 }
 
 impl Upload {
     pub(crate) fn new(incoming: Incoming, idle: Duration, waits: bool, spelling: &Arc<Spelling>) -> Self {
         let pause = (!incoming.is_end_stream()).then(|| spelling.pause());
-        Self { incoming: Some(incoming), idle, waits, read: 0, pause }
+        Self { incoming: Some(incoming), idle, waits, read: 0, pace: Pace::default(), silent: Duration::ZERO, pause }
     }
 
     /// Of a request that has none.
     pub(crate) fn empty() -> Self {
-        Self { incoming: None, idle: Duration::ZERO, waits: false, read: 0, pause: None }
+        Self {
+            incoming: None,
+            idle: Duration::ZERO,
+            waits: false,
+            read: 0,
+            pace: Pace::default(),
+            silent: Duration::ZERO,
+            pause: None,
+        }
     }
 
     /// Bytes taken so far.
@@ -48,10 +71,27 @@ impl Upload {
         self.incoming.as_ref().map_or(Some(0), |incoming| incoming.size_hint().exact())
     }
 
+    /// The next bytes; none if the client is slow.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Broken> {
+        let begun = Instant::now();
+        let given_up = begun + self.idle.saturating_sub(self.silent);
+        let slow_after = self.idle / SLOW_PART;
+        let mut judged = begun + slow_after.saturating_sub(self.pace.waited);
         loop {
             let Some(incoming) = self.incoming.as_mut() else { return Ok(None) };
-            let frame = tokio::time::timeout(self.idle, incoming.frame()).await.map_err(|_| Broken::HungUp)?;
+            let frame = match timeout_at(judged.min(given_up), incoming.frame()).await {
+                Ok(frame) => frame,
+                Err(_) if given_up <= judged => return Err(Broken::HungUp),
+                Err(_) => {
+                    let pace = std::mem::take(&mut self.pace);
+                    if pace.read < SLOW_BYTES {
+                        self.silent += begun.elapsed();
+                        return Ok(Some(Bytes::new()));
+                    }
+                    judged += slow_after;
+                    continue;
+                }
+            };
             match frame {
                 None => {
                     self.incoming = None;
@@ -68,6 +108,9 @@ impl Upload {
                     Ok(bytes) if bytes.is_empty() => {}
                     Ok(bytes) => {
                         self.read += bytes.len() as u64;
+                        self.pace.read += bytes.len() as u64;
+                        self.pace.waited += begun.elapsed();
+                        self.silent = Duration::ZERO;
                         return Ok(Some(bytes));
                     }
                     Err(_) => {}

@@ -48,6 +48,10 @@ pub enum Style {
     Host,
 }
 
+/// In a request's extensions: the account is in the path, whatever the host is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathStyle;
+
 /// What the path names, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -93,7 +97,10 @@ pub struct Arrival {
     pub service: Service,
     pub secure: bool,
     pub peer: IpAddr,
+    /// The engine's time, which everything stored is judged by.
     pub now: Timestamp,
+    /// The wall clock's, which credentials are judged by.
+    pub wall: Timestamp,
     pub request_id: u128,
     /// Accept a version that is no date.
     pub loose: bool,
@@ -119,6 +126,7 @@ pub struct Head {
     pub secure: bool,
     pub peer: IpAddr,
     pub now: Timestamp,
+    pub wall: Timestamp,
     pub request_id: u128,
     /// Metadata names that were written with capitals, without their prefix.
     pub spelt: Vec<String>,
@@ -144,6 +152,11 @@ impl Head {
         {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             return Err(Refusal::InvalidHeaderValue { header: Cow::Owned(name.as_str().to_owned()), value });
+        }
+        // RFC 9112, 3.2: which of the two would count?
+        if let Some(second) = parts.headers.get_all(http::header::HOST).iter().nth(1) {
+            let value = String::from_utf8_lossy(second.as_bytes()).into_owned();
+            return Err(Refusal::InvalidHeaderValue { header: "Host".into(), value });
         }
         let raw_path = parts.uri.path().to_owned();
         let query = read_query(parts.uri.query().unwrap_or_default())?;
@@ -171,6 +184,7 @@ impl Head {
             secure: arrival.secure,
             peer: arrival.peer,
             now: arrival.now,
+            wall: arrival.wall,
             request_id: arrival.request_id,
             spelt: Vec::new(),
             raw_path,
@@ -181,6 +195,11 @@ impl Head {
     pub fn text(&self, name: &str) -> Option<&str> {
         let value = self.headers.get(name)?;
         std::str::from_utf8(value.as_bytes()).ok().map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// Whether there is such a header, with a value.
+    pub fn says(&self, name: &str) -> bool {
+        self.headers.says(name)
     }
 
     /// A header that may be absent but must not be wrong.
@@ -223,6 +242,12 @@ impl Head {
                 })
             })
             .transpose()
+    }
+
+    /// Rule A13: how far the secondary has come is asked for there.
+    pub fn permit_stats(&self) -> Result<(), Refusal> {
+        let (name, value, reason) = ("comp".into(), "stats".to_owned(), "".into());
+        if self.secondary { Ok(()) } else { Err(Refusal::InvalidQueryParameterValue { name, value, reason }) }
     }
 
     pub fn account(&self) -> Result<AccountName, Refusal> {
@@ -294,7 +319,8 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
         .or_else(|| parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()))
         .unwrap_or_default();
     let path = path.strip_prefix('/').unwrap_or(path);
-    if let Some((name, service)) = account_in_host(host) {
+    let host_names_account = parts.extensions.get::<PathStyle>().is_none();
+    if let Some((name, service)) = account_in_host(host).filter(|_| host_names_account) {
         let (account, secondary) = primary_name(name);
         return Place { account, style: Style::Host, secondary, service, rest: path };
     }
@@ -351,13 +377,25 @@ fn primary_name(name: &str) -> (&str, bool) {
 fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
     match rest.split_once('/') {
         None if rest.is_empty() => Ok(Target::Service),
-        None if query.get("restype").is_none() => {
-            Ok(Target::Blob { container: "$root".to_owned(), blob: decode(rest)? })
-        }
+        None if query.get("restype").is_none() => Ok(in_root(blob_name(rest)?)),
         None => Ok(Target::Container(decode(rest)?)),
         Some((container, "")) => Ok(Target::Container(decode(container)?)),
-        Some((container, blob)) => Ok(Target::Blob { container: decode(container)?, blob: decode(blob)? }),
+        Some((container, blob)) => Ok(Target::Blob { container: decode(container)?, blob: blob_name(blob)? }),
     }
+}
+
+/// Names in `$root` have no separators. AzCopy encodes them all where the host is a name and the account is in the path: it takes the
+/// account for the container.
+fn in_root(name: String) -> Target {
+    match name.split_once('/').filter(|(container, blob)| !container.is_empty() && !blob.is_empty()) {
+        Some((container, blob)) => Target::Blob { container: container.to_owned(), blob: blob.to_owned() },
+        None => Target::Blob { container: "$root".to_owned(), blob: name },
+    }
+}
+
+/// Rules B18 and A2: a backslash in the name of a blob is a slash.
+fn blob_name(text: &str) -> Result<String, Refusal> {
+    Ok(decode(text)?.replace('\\', "/"))
 }
 
 fn queue_target(rest: &str) -> Result<Target, Refusal> {
@@ -457,6 +495,7 @@ mod tests {
             secure: false,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             now: Timestamp::from_ticks(0),
+            wall: Timestamp::from_ticks(0),
             request_id: 0,
             loose: false,
         };
@@ -480,8 +519,10 @@ mod tests {
             ("127.0.0.1", "/acc/b", Style::Path, "acc", false, blob("$root", "b")),
             ("127.0.0.1", "/acc/c?restype=container", Style::Path, "acc", false, container("c")),
             ("127.0.0.1", "/acc/c/d%2Fe%20f/g", Style::Path, "acc", false, blob("c", "d/e f/g")),
+            ("localhost", "/acc/c%2Fd%2Fe", Style::Path, "acc", false, blob("c", "d/e")),
             ("127.0.0.1", "/acc/c/a+b", Style::Path, "acc", false, blob("c", "a+b")),
             ("127.0.0.1", "/acc/c//x", Style::Path, "acc", false, blob("c", "/x")),
+            ("127.0.0.1", "/acc/c/d%5Ce%5cf", Style::Path, "acc", false, blob("c", "d/e/f")),
         ];
         for (host, uri, style, account, secondary, target) in table {
             let head = read(uri, &[("host", host)]).unwrap();
@@ -525,6 +566,7 @@ mod tests {
                 secure: false,
                 peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
                 now: Timestamp::from_ticks(0),
+                wall: Timestamp::from_ticks(0),
                 request_id: 0,
                 loose: false,
             };

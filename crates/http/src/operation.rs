@@ -1,9 +1,13 @@
 //! What an operation is: data. Routing, SAS permissions, limits, the conditional headers it takes, and the list of
 //! operations all derive from one table of [`Spec`]s, so that they cannot disagree.
 
+mod second;
+
 use lazuli_model::Refusal;
 use lazuli_model::service::Of;
 use lazuli_store::Failure;
+
+pub use second::{By, Second};
 
 use crate::answer::Answer;
 use crate::head::{Head, Target};
@@ -110,8 +114,14 @@ pub struct Spec {
     pub takes: u8,
     /// It changes what is stored, though its method does not say so.
     pub changes: bool,
+    /// It changes nothing, though its method says so.
+    pub reads: bool,
     /// Only whoever holds a token may.
     pub bearer_only: bool,
+    /// It acts on the snapshot or version that the query names. Others act on the base blob, whatever the query says.
+    pub moments: bool,
+    /// The other resources that it touches.
+    pub seconds: &'static [Second],
 }
 
 impl Spec {
@@ -130,12 +140,16 @@ impl Spec {
         body: Body::None,
         takes: 0,
         changes: false,
+        reads: false,
         bearer_only: false,
+        moments: false,
+        seconds: &[],
     };
 
     /// Whether it changes what is stored.
     pub fn writes(&self) -> bool {
-        self.changes || self.methods.iter().any(|method| matches!(*method, "PUT" | "DELETE" | "POST" | "PATCH"))
+        self.changes
+            || !self.reads && self.methods.iter().any(|method| matches!(*method, "PUT" | "DELETE" | "POST" | "PATCH"))
     }
 
     pub fn matches(&self, asked: &Asked<'_>) -> bool {
@@ -189,8 +203,8 @@ fn same(spec: Option<&str>, asked: Option<&str>) -> bool {
 impl When {
     fn holds(&self, head: &Head) -> bool {
         match *self {
-            When::Header(name) => head.text(name).is_some(),
-            When::NoHeader(name) => head.text(name).is_none(),
+            When::Header(name) => head.says(name),
+            When::NoHeader(name) => !head.says(name),
             When::HeaderIs(name, value) => head.text(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
             When::HeaderIsNot(name, value) => !head.text(name).is_some_and(|text| text.eq_ignore_ascii_case(value)),
             When::Query(name) => head.query.get(name).is_some(),
@@ -309,6 +323,7 @@ mod tests {
             secure: false,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             now: Timestamp::from_ticks(0),
+            wall: Timestamp::from_ticks(0),
             request_id: 0,
             loose: false,
         };

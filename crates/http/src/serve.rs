@@ -6,9 +6,13 @@
 //! * a panic is an answer of 500, not the end of a connection;
 //! * every answer carries the request's id, and memory per request is bounded.
 
+mod access;
+mod impatient;
+mod lake;
 mod part;
+mod second;
 mod steady;
-mod website;
+pub(crate) mod website;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -29,6 +33,7 @@ use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
 use lazuli_store::{CustomerKey, Failure, Store, onward};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
@@ -37,7 +42,8 @@ use crate::blob;
 use crate::body::Upload;
 use crate::cors;
 use crate::file;
-use crate::head::{Arrival, Head, Recall, Service, Target, guid};
+use crate::head::{Arrival, Head, PathStyle, Recall, Service, Target, guid};
+use crate::heads::{HEAD_MAX, Heads};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
@@ -45,12 +51,21 @@ use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
 use crate::trouble::Trouble;
+use crate::versions;
+use crate::workers::Workers;
+use access::{Access, Outcome};
+use impatient::Impatient;
 use steady::steady;
 
 pub(crate) use part::asked;
+pub(crate) use second::Naming;
 
 /// Makes ids that nobody can guess: of requests, leases and containers.
 pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
+
+/// What time it is outside. Signatures, SAS, tokens and keys of all kinds are good or not by this clock, which may be put right at
+/// any moment; the engine's time never goes back, and is what everything stored is judged by.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -62,11 +77,22 @@ pub struct Options {
     pub header_read_seconds: u64,
     /// How long a client may pause in a body.
     pub body_idle_seconds: u64,
+    /// How long a client may take no byte of an answer.
+    pub answer_idle_seconds: u64,
+    /// The account is always the first part of the path, and never in the host's name.
+    pub path_style_only: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict_version: false, loose: false, header_read_seconds: 60, body_idle_seconds: 60 }
+        Self {
+            strict_version: false,
+            loose: false,
+            header_read_seconds: 60,
+            body_idle_seconds: 60,
+            answer_idle_seconds: 60,
+            path_style_only: false,
+        }
     }
 }
 
@@ -74,6 +100,8 @@ impl Default for Options {
 pub struct Ask {
     pub head: Head,
     pub spec: &'static Spec,
+    /// Who asks. The other resources that the request names are judged by it ([`Ask::permit_second`]).
+    pub identity: Identity,
     pub grant: Grant,
     pub body: Upload,
     pub store: Store,
@@ -110,20 +138,24 @@ pub struct Edge {
     accounts: Accounts,
     options: Options,
     ids: Ids,
+    wall: WallClock,
     metrics: Metrics,
     trouble: Trouble,
     sources: OnceLock<Sources>,
+    workers: Workers,
+    heads: Heads,
 }
 
-/// Room for a head, and for what is read of a body at once.
+/// What is read of a body at once.
 const BUFFER_BYTES: usize = 512 << 10;
 /// 8 KiB of metadata may be many small pairs.
 const HEADERS_MAX: usize = 300;
 
 impl Edge {
-    pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids) -> Arc<Self> {
+    pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids, wall: WallClock) -> Arc<Self> {
         let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
-        Arc::new(Self { store, accounts, options, ids, metrics, trouble, sources })
+        let (workers, heads) = (Workers::default(), Heads::default());
+        Arc::new(Self { store, accounts, options, ids, wall, metrics, trouble, sources, workers, heads })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -137,6 +169,11 @@ impl Edge {
 
     pub(crate) fn sources(&self) -> &Sources {
         self.sources.get_or_init(Sources::default)
+    }
+
+    /// Where long work is done.
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -181,7 +218,8 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let peer = link.peer;
-        let io = Watched::new(io, link.spelling.clone());
+        let io = Impatient::new(io, Duration::from_secs(self.options.answer_idle_seconds));
+        let io = Watched::new(io, link.spelling.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
         let answering = service_fn(|request| {
@@ -192,6 +230,7 @@ impl Edge {
             .header_read_timeout(Duration::from_secs(self.options.header_read_seconds))
             .half_close(true)
             .max_headers(HEADERS_MAX)
+            .max_header_size(HEAD_MAX)
             .max_buf_size(BUFFER_BYTES)
             .serve_connection(TokioIo::new(io), answering);
         let mut connection = pin!(connection);
@@ -211,10 +250,14 @@ impl Edge {
     /// One request, from its head to its answer's head.
     async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Response<Payload> {
         let now = self.store.now();
+        let since = Instant::now();
         let request_id = (self.ids)();
-        let (parts, incoming) = request.into_parts();
+        let (mut parts, incoming) = request.into_parts();
+        if self.options.path_style_only {
+            parts.extensions.insert(PathStyle);
+        }
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
-        let access = Access::of(&parts);
+        let mut access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
         let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.spelling);
         let spelt = link.spelling.take();
@@ -223,6 +266,7 @@ impl Edge {
             secure: link.secure,
             peer: link.peer,
             now,
+            wall: (self.wall)(),
             request_id,
             loose: self.options.loose,
         };
@@ -230,6 +274,10 @@ impl Edge {
             true => website::head(parts, arrival),
             false => Head::read_again(parts, arrival, &link.recall),
         };
+        if let (Some(access), Ok(head)) = (&mut access, &read) {
+            access.account = head.account.clone();
+        }
+        let is_lake = read.as_ref().is_ok_and(|head| !link.website && lake::is_call(head));
         let done = match read {
             Ok(head) if link.website => Box::pin(self.visit(head, upload)).await,
             Ok(mut head) => {
@@ -241,17 +289,29 @@ impl Edge {
         if let Err(Failure::Broken(fault)) = &done.outcome {
             self.trouble.tell(fault, &echo.id, now);
         }
+        let code = match (&access, &done.outcome) {
+            (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
+            (None, _) | (_, Ok(_)) => None,
+        };
+        let unversioned = matches!(done.outcome, Err(Failure::Refused(Refusal::OperationNotNamed)));
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let manner = done.manner.as_ref();
-        let mut answer =
-            outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, manner, &echo, now));
-        let micros = self.store.now().ticks().saturating_sub(now.ticks()) / 10;
-        self.metrics.count(done.row, answer.status, micros, done.bytes_in, answer.payload.length());
+        let mut answer = outcome.unwrap_or_else(|(failure, beside)| match is_lake {
+            true => lake::refuse(&failure, beside, &echo, now),
+            false => refuse(&failure, beside, done.subject, manner, &echo, now),
+        });
+        let micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let bytes_out = if echo.head_only { 0 } else { answer.payload.length() };
+        self.metrics.count(done.row, answer.status, micros, done.bytes_in, bytes_out);
         if let Some(access) = access {
-            access.log(link.peer, done.row, &answer, micros, done.bytes_in, &echo.id);
+            let (row, status, bytes_in) = (done.row, answer.status, done.bytes_in);
+            access.log(link.peer, Outcome { row, status, code, micros, bytes_in, bytes_out }, &echo.id);
         }
         link.spelling.say(std::mem::take(&mut answer.spelt));
         let mut response = finish(answer, echo, done.version);
+        if unversioned {
+            response.headers_mut().remove(&name::VERSION);
+        }
         self.share(done.origin, response.headers_mut()).await;
         response
     }
@@ -266,13 +326,15 @@ impl Edge {
         }
         let origin = Origin::of(&head, &self.accounts);
         let manner = Manner::of(&head);
-        let (row, grant) = match self.admit(&mut head, &body).await {
+        let mut routed = None;
+        let (row, identity, grant) = match self.admit(&mut head, &body, &mut routed).await {
             Ok(admitted) => admitted,
             Err(failure) => {
-                return Done { outcome: Err(failure), origin, manner, ..Done::refused(Refusal::InternalError, body) };
+                let refused = Done::refused(Refusal::InternalError, body);
+                return Done { outcome: Err(failure), row: routed, origin, manner, ..refused };
             }
         };
-        let version = Some(head.version);
+        let (asked, version) = (head.version, Some(head.version));
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
         let ids = self.ids.clone();
@@ -286,6 +348,7 @@ impl Edge {
         let ask = Box::new(Ask {
             head,
             spec,
+            identity,
             grant,
             body,
             store,
@@ -306,41 +369,40 @@ impl Edge {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
             Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
         });
+        let mut done = done;
+        if let Ok(answer) = &mut done.outcome {
+            versions::strip(spec.on, asked, &mut answer.headers);
+        }
         Done { row: Some(row), origin, version, manner: manner.map(Manner::admitted), ..done }
     }
 
-    /// Everything between the head and the operation, in Azure's order: who, which, whether.
-    async fn admit(&self, head: &mut Head, body: &Upload) -> Result<(usize, Grant), Failure> {
+    /// Everything between the head and the operation, in Azure's order: who, which, whether. `routed` is told which, also if
+    /// it comes to a refusal after that: it is counted as that operation's.
+    async fn admit(
+        &self,
+        head: &mut Head,
+        body: &Upload,
+        routed: &mut Option<usize>,
+    ) -> Result<(usize, Identity, Grant), Failure> {
         self.settle_version(head).await?;
         let identity = auth::identify(head, &self.accounts)?;
         crate::table::untunnel(head)?;
-        // "Authorize with Microsoft Entra ID": to files, a token speaks for a backup.
-        if head.service == Service::File && matches!(identity, Identity::Token(_)) {
-            head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
+        auth::permit_intent(&identity, head)?;
+        if lake::is_call(head) {
+            return Err(lake::refusal(&identity, head, &self.accounts).into());
         }
         let row = route(head)?;
+        *routed = Some(row);
         let spec = operation::served(row).spec;
         let openness = if identity.needs_record() { self.openness(head).await? } else { None };
         let grant = auth::authorize(&identity, spec, head, openness.as_ref())?;
         if head.secondary && spec.writes() {
-            return Err(Refusal::InsufficientAccountPermissions.into());
+            return Err(Refusal::SecondaryIsReadOnly.into());
         }
         permit_feed(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
-        Ok((row, grant))
-    }
-
-    /// Whether the source of a copy may be read. `owned`: the request itself proved to hold the account's key.
-    pub(crate) async fn admit_source(&self, head: &Head, spec: &Spec, owned: bool) -> Result<(), Failure> {
-        self.accounts.learn(&head.account, &self.store).await?;
-        let identity = match auth::identify(head, &self.accounts)? {
-            Identity::Anonymous if owned => Identity::Owner,
-            identity => identity,
-        };
-        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
-        auth::authorize(&identity, spec, head, openness.as_ref())?;
-        Ok(())
+        Ok((row, identity, grant))
     }
 
     /// A request that does not say its version gets the account's default, else the oldest.
@@ -513,20 +575,17 @@ fn refuse(
 }
 
 fn route(head: &Head) -> Result<usize, Failure> {
-    match head.service {
-        Service::Blob => {}
-        Service::Queue => return Ok(operation::route_in(Of::Queue, head)?),
-        Service::Dfs => return Err(no_data_lake()),
-        Service::Table => return Ok(operation::route_in(Of::Table, head)?),
-        Service::File => return Ok(operation::route_in(Of::File, head)?),
-    }
-    // Data Lake clients call the blob endpoint in path style; what they ask for is told apart by these.
-    let lake =
-        head.query.get("resource").is_some() || head.query.get("action").is_some() || head.method == Method::PATCH;
-    if lake {
-        return Err(no_data_lake());
-    }
-    Ok(operation::route_in(Of::Blob, head)?)
+    let of = match head.service {
+        // Data Lake clients know one host in path style, and send calls of the Blob API there too.
+        Service::Blob | Service::Dfs => Of::Blob,
+        Service::Queue => Of::Queue,
+        Service::Table => Of::Table,
+        Service::File if head.target == Target::Service && head.query.get("comp").is_none() => {
+            return Err(Refusal::OperationNotNamed.into());
+        }
+        Service::File => Of::File,
+    };
+    Ok(operation::route_in(of, head)?)
 }
 
 /// How long the client lets the operation take: what it asks for, at most the service's own 30 seconds, or 60 for a block list
@@ -548,8 +607,7 @@ fn permit_feed(spec: &Spec, head: &Head) -> Result<(), Refusal> {
         Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => return Ok(()),
         Target::Share(_) | Target::Path { .. } | Target::Table(_) => return Ok(()),
     };
-    let reads = !spec.writes() || spec.name == blob::query_blob_contents::SPEC.name;
-    if *container != feed::CONTAINER || reads {
+    if *container != feed::CONTAINER || !spec.writes() {
         return Ok(());
     }
     Err(match spec.name == blob::create_container::SPEC.name {
@@ -562,11 +620,6 @@ fn permit_feed(spec: &Spec, head: &Head) -> Result<(), Refusal> {
 fn cause(spec: &Spec, head: &Head) -> feed::Cause {
     let client_request = head.text("x-ms-client-request-id").unwrap_or_default().chars().take(1024).collect();
     feed::Cause { api: spec.name.to_owned(), request: head.request_id, client_request }
-}
-
-/// 501, because a 500 would make SDKs try again for a minute.
-fn no_data_lake() -> Failure {
-    Refusal::NotImplemented { what: "The Data Lake API".into() }.into()
 }
 
 /// What can be said about a body before a byte of it is read.
@@ -585,26 +638,6 @@ fn check_length(spec: &Spec, head: &Head, body: &Upload) -> Result<(), Refusal> 
     match body.expected() {
         Some(length) if length > most && !structured => Err(Refusal::RequestBodyTooLarge { limit: most }),
         _ => Ok(()),
-    }
-}
-
-/// A line of the access log, gathered only when somebody reads it. The path without its query: a SAS is a secret.
-struct Access {
-    method: Method,
-    path: String,
-}
-
-impl Access {
-    fn of(parts: &http::request::Parts) -> Option<Self> {
-        let wanted = tracing::enabled!(target: "lazuli::access", tracing::Level::DEBUG);
-        wanted.then(|| Self { method: parts.method.clone(), path: parts.uri.path().to_owned() })
-    }
-
-    fn log(self, peer: IpAddr, row: Option<usize>, answer: &Answer, micros: u64, bytes_in: u64, id: &str) {
-        let operation = row.map_or("Other", |row| operation::served(row).spec.name);
-        let (method, path, status) = (self.method, self.path, answer.status.as_u16());
-        let bytes_out = answer.payload.length();
-        tracing::debug!(target: "lazuli::access", %peer, operation, %method, path, status, micros, bytes_in, bytes_out, id);
     }
 }
 

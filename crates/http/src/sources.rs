@@ -10,26 +10,31 @@ use bytes::Bytes;
 use http::header::{
     AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
 use lazuli_model::file::Node;
-use lazuli_model::{Metadata, Refusal, Timestamp, Version};
+use lazuli_model::{Metadata, Refusal, Timestamp};
 use lazuli_store::{Broken, Failure, Fetch, FileReader, Source};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::name;
-use crate::head::{Head, Service, account_in_host};
+use crate::blob::get_blob;
+use crate::file::get_file;
+use crate::head::{Head, Query, Service, account_in_host};
+use crate::operation::{By, Second};
 use crate::serve::{Ask, Edge};
 use crate::status;
+use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
 use crate::wire::range::{ByteRange, Span};
 
-/// Since then a refusal says what the source answered.
-pub const NAMES_THE_FAULT: Version = Version::new(2025, 11, 5);
+/// The source of every copy: it is read.
+pub const COPY_SOURCE: Second = Second { by: By::CopySource, judged_as: &[&get_blob::SPEC, &get_file::SPEC] };
 
 /// Where a source is, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +133,10 @@ async fn piece(incoming: &mut Incoming) -> Result<Option<Bytes>, Broken> {
     }
 }
 
-/// The address as a copy shows it later: all but the signature (observed).
+/// The address as a copy shows it later: all but the signature (observed), however its name is spelt.
 pub fn shown(url: &str) -> String {
     let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
-    let is_signature = |pair: &&str| pair.split('=').next().unwrap_or_default().eq_ignore_ascii_case("sig");
+    let is_signature = |pair: &&str| Query::parse(pair).map_or(true, |pair| pair.raw("sig").is_some());
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
@@ -154,7 +159,7 @@ pub fn unverified(ask: &mut Ask, refusal: Refusal) -> Refusal {
             (said.status, said.code.into(), said.message)
         }
     };
-    if ask.head.version < NAMES_THE_FAULT {
+    if ask.head.lacks(Since::SourceFault) {
         return Refusal::CannotVerifyCopySource { status, code: "".into(), message };
     }
     ask.beside.insert(name::COPY_SOURCE_STATUS_CODE.clone(), HeaderValue::from(status));
@@ -177,11 +182,20 @@ pub fn place(edge: &Edge, outer: &Head, uri: &Uri) -> Option<Place> {
     if let Some((_, service)) = sources.own.iter().find(|(name, _)| is_at(name)) {
         return Some(Place::Here(Some(*service)));
     }
-    if sources.allowed.iter().any(is_at) {
+    if sources.allowed.iter().any(is_at) || allowed_by_account(edge, &outer.account, authority) {
         return Some(Place::Elsewhere);
     }
     let served = in_host.filter(|(name, _)| edge.accounts().get(name).is_some());
     Some(served.map_or(Place::Forbidden, |(_, service)| Place::Here(Some(service))))
+}
+
+/// Whether the account's own setting `copy-sources` names the host.
+fn allowed_by_account(edge: &Edge, account: &str, at: &Authority) -> bool {
+    let named = match at.port_u16() {
+        Some(port) => format!("{}:{port}", at.host()),
+        None => at.host().to_owned(),
+    };
+    edge.accounts().get(account).is_some_and(|account| account.settings().may_copy_from(&named))
 }
 
 /// What is said of a source at a [`Place::Forbidden`].
@@ -227,9 +241,11 @@ impl Edge {
     pub(crate) async fn fetch_again(&self, fetch: &Fetch) -> Result<Fetched, Failure> {
         let sources = self.sources();
         let uri: Uri = fetch.url.parse().map_err(|_| Refusal::InvalidUri)?;
-        let allowed = uri
-            .authority()
-            .is_some_and(|at| sources.allowed.iter().any(|name| matches(name, at.host(), at.port_u16())));
+        self.accounts().learn(&fetch.account, self.store()).await?;
+        let allowed = uri.authority().is_some_and(|at| {
+            sources.allowed.iter().any(|name| matches(name, at.host(), at.port_u16()))
+                || allowed_by_account(self, &fetch.account, at)
+        });
         let dial = sources.dial.as_ref().filter(|_| allowed).ok_or(Refusal::AuthorizationFailure)?;
         let permit = sources.fetches.clone().acquire_owned().await.map_err(|_| Refusal::ServerBusy)?;
         let authorization = fetch.authorization.as_deref();
@@ -381,6 +397,10 @@ mod tests {
                 format!("{plain}?se=1%3A0&sp=r&sv=2023-08-03&sr=b"),
             ),
             (format!("{plain}?Sig=x&snapshot=2"), format!("{plain}?snapshot=2")),
+            // L3: as the server reads it, not as it is written.
+            (format!("{plain}?%73ig=x&sp=r"), format!("{plain}?sp=r")),
+            (format!("{plain}?sp=r&s%49%67=x"), format!("{plain}?sp=r")),
+            (format!("{plain}?sp=r&SIG=x&sig=y&sig"), format!("{plain}?sp=r")),
         ];
         for (url, expected) in table {
             assert_eq!(shown(&url), expected);

@@ -12,6 +12,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::heads::{Entering, Heads, Room};
+
 const PREFIX: &[u8] = b"x-ms-meta-";
 /// Metadata is at most 8 KiB; what is longer is refused anyway.
 const HELD_MAX: usize = 16 << 10;
@@ -33,6 +35,9 @@ struct Names {
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
     head: Head,
+    /// Bytes of the head so far, and its place among the long ones.
+    head_bytes: usize,
+    room: Option<Room>,
     say: Vec<String>,
 }
 
@@ -56,6 +61,8 @@ impl Spelling {
         names.seen_bytes = 0;
         names.line.clear();
         names.head = Head::Before;
+        names.head_bytes = 0;
+        names.room = None;
         std::mem::take(&mut names.seen)
     }
 
@@ -78,6 +85,7 @@ impl Spelling {
             return;
         }
         let mut names = self.names();
+        names.head_bytes += bytes.len();
         let mut rest = bytes;
         while names.head != Head::Ended {
             let Some(at) = memchr::memchr(b'\n', rest) else { break };
@@ -94,6 +102,19 @@ impl Spelling {
         if names.head != Head::Ended && names.line.len() + rest.len() <= HELD_MAX {
             names.line.extend_from_slice(rest);
         }
+    }
+
+    /// Whether more of a head may come: it is short, it has its place in the pool, or it gets one.
+    fn poll_room(&self, heads: &Heads, entering: &mut Option<Entering>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.paused.load(Relaxed) {
+            return Poll::Ready(());
+        }
+        let mut names = self.names();
+        let is_open = names.head != Head::Ended && Heads::is_long(names.head_bytes);
+        if is_open && names.room.is_none() {
+            names.room = ready!(heads.poll_enter(entering, cx));
+        }
+        Poll::Ready(())
     }
 
     /// `head` with its metadata spelt, if this is the head that waits for it.
@@ -148,19 +169,22 @@ impl Drop for Pause {
 pub struct Watched<I> {
     inner: I,
     spelling: Arc<Spelling>,
+    heads: Heads,
+    entering: Option<Entering>,
     /// A head that was spelt anew and is not yet written.
     head: Vec<u8>,
 }
 
 impl<I> Watched<I> {
-    pub fn new(inner: I, spelling: Arc<Spelling>) -> Self {
-        Self { inner, spelling, head: Vec::new() }
+    pub fn new(inner: I, spelling: Arc<Spelling>, heads: Heads) -> Self {
+        Self { inner, spelling, heads, entering: None, head: Vec::new() }
     }
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        ready!(this.spelling.poll_room(&this.heads, &mut this.entering, cx));
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
         this.spelling.look(&buf.filled()[before..]);

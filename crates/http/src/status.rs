@@ -79,7 +79,7 @@ impl Status {
 pub fn of_failure(failure: &Failure, subject: Subject) -> Status {
     match failure {
         Failure::Refused(refusal) => of_subject(refusal, subject),
-        Failure::Broken(Fault::Full | Fault::Unavailable(_)) => Status::new(503, "ServerBusy", BUSY),
+        Failure::Broken(Fault::Full | Fault::Unavailable(_) | Fault::Busy) => Status::new(503, "ServerBusy", BUSY),
         Failure::Broken(Fault::Corrupt(_)) => Status::new(500, "InternalError", INTERNAL),
     }
 }
@@ -470,6 +470,7 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         ),
         ShareNotFound => say(404, "ShareNotFound", "The specified share does not exist."),
         ShareSizeLimitReached => say(413, "ShareSizeLimitReached", "The specified share is full."),
+        ShareSnapshotNotFound => say(404, "ShareSnapshotNotFound", "The specified share snapshot was not found."),
         ShareSnapshotCountExceeded => say(
             409,
             "ShareSnapshotCountExceeded",
@@ -508,6 +509,11 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             400,
             "BothCrc64AndMd5HeaderPresent",
             "Both x-ms-content-crc64 header and content-md5 header are present.",
+        ),
+        BothCrc64AndMd5RangeHeaderPresent => say(
+            400,
+            "BothCrc64AndMd5RangeHeaderPresent",
+            "Both x-ms-range-get-content-crc64 header and x-ms-range-get-content-md5 header are present.",
         ),
         InvalidRange => {
             say(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
@@ -558,7 +564,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         )
         .with("QueryParameterName", name.as_ref())
         .with("QueryParameterValue", value)
-        .with("Reason", reason.as_ref()),
+        .with_any("Reason", reason),
+        // Rule A9.
+        InvalidTagQuery { query, message } => Status::new(400, "InvalidQueryParameterValue", message.clone())
+            .with("QueryParameterName", "where")
+            .with("QueryParameterValue", query)
+            .with("Reason", "This query parameter value is invalid."),
         OutOfRangeQueryParameterValue { name, value, least, most } => say(
             400,
             "OutOfRangeQueryParameterValue",
@@ -568,6 +579,11 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         .with("QueryParameterValue", value)
         .with("MinimumAllowed", least)
         .with("MaximumAllowed", most),
+        MutuallyExclusiveQueryParameters => say(
+            400,
+            "MutuallyExclusiveQueryParameters",
+            "The query parameters specified in the request URI exclude each other.",
+        ),
         MissingRequiredQueryParameter { name } => say(
             400,
             "MissingRequiredQueryParameter",
@@ -584,6 +600,10 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         // The spelling is the service's.
         InvalidResourceName => {
             say(400, "InvalidResourceName", "The specifed resource name contains invalid characters.")
+        }
+        // Rule A17.
+        ResourceNameLength => {
+            say(400, "OutOfRangeInput", "The specified resource name length is not within the permissible limits.")
         }
         OutOfRangeInput => say(400, "OutOfRangeInput", "One of the request inputs is out of range."),
         InvalidUri => {
@@ -616,6 +636,15 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "One of the XML nodes specified in the request body is not supported.",
         )
         .with("XmlNodeName", name),
+        // Rule F2.
+        OperationNotNamed => say(
+            400,
+            "InvalidQueryParameterValue",
+            "Value for one of the query parameters specified in the request URI is invalid.",
+        )
+        .with("QueryParameterName", "comp")
+        .with("QueryParameterValue", "")
+        .with("Reason", ""),
         UnsupportedHttpVerb => {
             say(405, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
         }
@@ -673,9 +702,14 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "InsufficientAccountPermissions",
             "The account being accessed does not have sufficient permissions to execute this operation.",
         ),
+        SecondaryIsReadOnly => {
+            say(403, "InsufficientAccountPermissions", "Write operations are not allowed on the secondary endpoint.")
+        }
         PublicAccessNotPermitted => {
             say(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
         }
+        // Rule A12.
+        CorsHeaderMissing => say(400, "InvalidHeaderValue", "A required CORS header is not present."),
         CorsPreflightFailure => {
             say(403, "CorsPreflightFailure", "CORS not enabled or no matching rule found for this request.")
                 .with("MessageDetails", "No CORS rules matches this request")
@@ -684,6 +718,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             409,
             "FeatureVersionMismatch",
             "The operation for the resource is not supported by the version specified in the request.",
+        ),
+        // As observed by clients that probe for it; the reference does not have it.
+        HierarchicalNamespaceNotEnabled => say(
+            400,
+            "HierarchicalNamespaceNotEnabled",
+            "This operation is only supported on a hierarchical namespace account.",
         ),
         OperationTimedOut => {
             say(500, "OperationTimedOut", "The operation could not be completed within the permitted time.")

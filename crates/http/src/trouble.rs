@@ -26,7 +26,7 @@ impl Trouble {
     pub fn tell(&self, fault: &Fault, request: &str, now: Timestamp) {
         let untold = match fault {
             Fault::Full => self.full.due(now),
-            Fault::Unavailable(_) => self.unavailable.due(now),
+            Fault::Unavailable(_) | Fault::Busy => self.unavailable.due(now),
             Fault::Corrupt(_) => Some(0),
         };
         match untold {

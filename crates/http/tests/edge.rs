@@ -59,7 +59,6 @@ async fn header_sets() {
         ("GET", "/con?restype=container&comp=list", &[], "", 200, &[document]),
         ("GET", "/?comp=list", &[], "", 200, &[document]),
         ("GET", "/?restype=service&comp=properties", &[], "", 200, &[document]),
-        ("GET", "/?restype=service&comp=stats", &[], "", 200, &[document]),
         ("GET", "/?restype=account&comp=properties", &[], "", 200, &[account]),
         (
             "HEAD",
@@ -291,5 +290,72 @@ async fn a_search_by_tags_may_include_what_was_deleted() {
     ] {
         let answer = client.send("GET", target, &[VERSION], b"").await;
         assert_eq!((answer.status, answer.text().contains(gone)), (status, found), "{target} {}", answer.text());
+    }
+}
+
+/// H3. An answer that nobody takes is broken off, and with it goes what it held; one that is taken in time is whole.
+#[tokio::test]
+async fn an_answer_that_nobody_takes_is_broken_off() {
+    const LENGTH: usize = 4 << 20;
+    let bytes: Vec<u8> = (0..LENGTH).map(|at| ((at * 31) >> 5) as u8).collect();
+    for taken in [true, false] {
+        let (server, content) = client::start_impatient();
+        let mut writer = Client::to(&server);
+        assert_eq!(writer.send("PUT", "/con?restype=container", &[VERSION], b"").await.status, 201);
+        let put = writer.send("PUT", "/con/b", &[VERSION, ("x-ms-blob-type", "BlockBlob")], &bytes).await;
+        assert_eq!(put.status, 201, "{}", put.text());
+        let mut reader = Client::to(&server);
+        let head = reader.head("GET", "/con/b", &[VERSION], 0);
+        reader.write(head.as_bytes()).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(writer.send("DELETE", "/con/b", &[VERSION], b"").await.status, 202);
+        server.sweep().await;
+        assert_eq!(content.size(), LENGTH as u64, "somebody reads it");
+        if taken {
+            let answer = reader.answer(false).await;
+            assert!(answer.status == 200 && answer.body == bytes);
+        }
+        for _ in 0..1000 {
+            server.sweep().await;
+            if content.size() == 0 {
+                break;
+            }
+            let moment = std::time::Duration::from_millis(20);
+            tokio::time::timeout(moment, std::future::pending::<()>()).await.unwrap_err();
+        }
+        assert_eq!(content.size(), 0, "nobody reads it any more");
+        if !taken {
+            assert!(reader.rest().await.len() < LENGTH, "the rest never comes, and the connection ends");
+        }
+    }
+}
+
+/// H2. Credentials are judged by the wall clock, whatever time the engine has come to; what is stored, by the engine's.
+#[tokio::test]
+async fn credentials_are_judged_by_the_wall_clock() {
+    const YEAR_SECONDS: u64 = 365 * 24 * 3600;
+    let (server, wall) = client::start_ahead(YEAR_SECONDS);
+    let day = |days: u64| wall.plus_seconds(days * 24 * 3600).to_iso_seconds();
+    let mut client = Client::to(&server);
+    for (signed_at, status) in [(wall, 201), (wall.plus_seconds(YEAR_SECONDS), 403)] {
+        let head = client.head_at(signed_at, "PUT", "/con?restype=container", &[VERSION], 0);
+        client.write(head.as_bytes()).await;
+        let answer = client.answer(false).await;
+        assert_eq!(answer.status, status, "signed at {}: {}", signed_at.to_http(), answer.text());
+    }
+    for (expiry, status) in [(day(30), 200), (day(0), 403)] {
+        let mut bearer = Client::unsigned(&server);
+        let sas = client::account_sas_until(&expiry);
+        let answer = bearer.send("GET", &format!("/con?restype=container&{sas}"), &[VERSION], b"").await;
+        assert_eq!(answer.status, status, "a SAS until {expiry}: {}", answer.text());
+        if status == 200 {
+            let modified = answer.header("last-modified").and_then(lazuli_model::Timestamp::parse_http);
+            assert!(
+                modified.is_some_and(|modified| wall.seconds_until(modified) >= YEAR_SECONDS - 1),
+                "stamps are the engine's"
+            );
+        }
     }
 }

@@ -139,7 +139,7 @@ async fn refusals() {
             &[("x-ms-copy-source", "https://error.file.core.windows.net")],
             "",
             400,
-            "InvalidHeaderValue",
+            "CannotVerifyCopySource",
         ),
         ("PUT", "/sha/a*b?restype=directory", &[], "", 400, "InvalidResourceName"),
         ("PUT", "/UPPER?restype=share", &[], "", 400, "InvalidResourceName"),
@@ -223,5 +223,5 @@ async fn a_copy_keeps_what_it_is_told_to() {
     }
     let none = ("x-ms-copy-source", "http://127.0.0.1/devstoreaccount1/sha/none");
     let refused = client.send("PUT", "/sha/copy", &[VERSION, none], b"").await;
-    assert_eq!((refused.status, refused.header("x-ms-error-code")), (404, Some("CannotVerifyCopySource")));
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (404, Some("ResourceNotFound")));
 }

@@ -48,6 +48,14 @@ impl Match {
         }
     }
 
+    /// Names something that cannot be a tag of the service: those are `0x` and hexadecimal digits.
+    fn is_foreign(&self) -> bool {
+        match self {
+            Match::Any => false,
+            Match::OneOf(tags) => tags.contains(&None),
+        }
+    }
+
     fn is_list(&self) -> bool {
         match self {
             Match::Any => false,
@@ -118,13 +126,20 @@ impl Conditions {
         }
     }
 
-    /// For writes on something that is there or not: 412. Of a pair, the ETag decides.
+    /// For writes on something that is there or not: 412. Of a pair, the ETag decides. Rule A4: to what does not create, `If-None-Match: *` says
+    /// nothing, because no ETag is `*`.
     pub fn permit_write(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
-        let Some(seen) = current else {
-            return self.permit_absent();
-        };
-        self.permit_change(seen)?;
-        if self.if_none_match == Some(Match::Any) { Err(Refusal::ConditionNotMet) } else { Ok(()) }
+        match current {
+            None => self.permit_absent(),
+            Some(seen) => self.permit_change(seen),
+        }
+    }
+
+    /// For what is copied from, by whom speaks of it as the source: as for writes, but nothing that is there satisfies `If-None-Match: *`.
+    pub fn permit_source(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
+        self.permit_write(current)?;
+        let is_unwanted = current.is_some() && self.if_none_match == Some(Match::Any);
+        if is_unwanted { Err(Refusal::ConditionNotMet) } else { Ok(()) }
     }
 
     /// For writes that create or replace (Put Blob, Put Block List, copies): `If-None-Match: *` on a blob that exists
@@ -138,6 +153,19 @@ impl Conditions {
         };
         self.permit_change(seen)?;
         if self.if_none_match == Some(Match::Any) { Err(Refusal::BlobAlreadyExists) } else { Ok(()) }
+    }
+
+    /// Rule B2: whether `If-Match` names what cannot be a tag of the service.
+    pub fn wants_foreign_tag(&self) -> bool {
+        self.if_match.as_ref().is_some_and(Match::is_foreign)
+    }
+
+    /// Rule B1: a write that reads its content from a URL blames the target, by name, for an `If-Match` that cannot be a tag of the service.
+    pub fn of_target(&self, refusal: Refusal) -> Refusal {
+        match refusal {
+            Refusal::ConditionNotMet if self.wants_foreign_tag() => Refusal::TargetConditionNotMet,
+            refusal => refusal,
+        }
     }
 
     /// Nothing is there to be newer or older, and no tag of it to differ; but something was asked to match.

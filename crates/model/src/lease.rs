@@ -275,8 +275,9 @@ fn sooner(end: Option<Timestamp>, period_seconds: Option<u32>, now: Timestamp) -
     }
 }
 
+/// Rule A7: the seconds that are left are told without their fraction.
 fn break_at(id: LeaseId, length: Length, until: Timestamp, now: Timestamp) -> Outcome {
-    let seconds_left = u32::try_from(now.seconds_until(until)).unwrap_or(u32::MAX);
+    let seconds_left = u32::try_from(now.whole_seconds_until(until)).unwrap_or(u32::MAX);
     Outcome { lease: Lease::Breaking { id, length, until }.at(now), id: None, seconds_left: Some(seconds_left) }
 }
 

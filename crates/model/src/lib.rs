@@ -6,6 +6,7 @@ pub mod avro;
 pub mod blob;
 pub mod conditions;
 pub mod container;
+pub mod depth;
 pub mod etag;
 pub mod feed;
 pub mod file;

@@ -83,7 +83,7 @@ impl QueueName {
 
 /// What containers and queues have in common: words of lower-case letters and digits with a hyphen between them.
 fn check_dns(text: &str) -> Result<(), Refusal> {
-    check_length(text, 3, 63)?;
+    check_length(text, 3, 63).map_err(|_| Refusal::ResourceNameLength)?;
     let letters = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if text.split('-').all(letters) { Ok(()) } else { Err(Refusal::InvalidResourceName) }
 }
@@ -139,7 +139,7 @@ fn check_length(text: &str, least: usize, most: usize) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Refusal::{InvalidResourceName, OutOfRangeInput};
+    use Refusal::{InvalidResourceName, OutOfRangeInput, ResourceNameLength};
 
     #[test]
     fn account_names() {
@@ -164,9 +164,9 @@ mod tests {
             assert_eq!(ContainerName::parse(good).as_ref().map(ContainerName::as_str), Ok(good));
         }
         for (bad, refusal) in [
-            ("", OutOfRangeInput),
-            ("ab", OutOfRangeInput),
-            (&"a".repeat(64), OutOfRangeInput),
+            ("", ResourceNameLength),
+            ("ab", ResourceNameLength),
+            (&"a".repeat(64), ResourceNameLength),
             ("Abc", InvalidResourceName),
             ("a--b", InvalidResourceName),
             ("-ab", InvalidResourceName),

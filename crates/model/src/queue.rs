@@ -226,21 +226,23 @@ pub mod asked {
             None => Some(WEEK_SECONDS),
             Some(text) if version < LIVES_LONGER => Some(within("messagettl", text, 1, WEEK_SECONDS)?),
             Some("-1") => None,
-            Some(text) => {
-                Some(text.parse::<u32>().ok().filter(|life| (1..=i32::MAX as u32).contains(life)).ok_or_else(|| {
-                    invalid(
-                        "messagettl",
-                        text,
-                        "Value must be greater than or equal to 1, or -1 to indicate an infinite TTL.",
-                    )
-                })?)
-            }
+            // JavaScript programs write the largest number that they know for "never".
+            Some(text) if is_large(text) => None,
+            Some(text) => Some(text.parse::<u32>().ok().filter(|life| *life > 0).ok_or_else(|| {
+                let reason = "Value must be greater than or equal to 1, or -1 to indicate an infinite TTL.";
+                invalid("messagettl", text, reason)
+            })?),
         };
         if life.is_some_and(|life| seconds >= life) {
             let text = hidden.unwrap_or_default();
             return Err(invalid("visibilitytimeout", text, "messagettl must be greater than visibilitytimeout."));
         }
         Ok((seconds, life))
+    }
+
+    /// More seconds than a message can live.
+    fn is_large(text: &str) -> bool {
+        text.parse::<u64>().is_ok_and(|life| life > i32::MAX as u64)
     }
 
     /// A message's text, measured as it would be stored. Observed: the service calls the body too large, and not the message.

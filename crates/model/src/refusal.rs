@@ -138,6 +138,7 @@ pub enum Refusal {
     ShareNotFound,
     /// The files would be longer than the share's quota.
     ShareSizeLimitReached,
+    ShareSnapshotNotFound,
     ShareSnapshotCountExceeded,
     ShareSnapshotOperationNotSupported,
     SharingViolation,
@@ -158,6 +159,7 @@ pub enum Refusal {
         server: String,
     },
     BothCrc64AndMd5HeaderPresent,
+    BothCrc64AndMd5RangeHeaderPresent,
     InvalidRange,
     RequestBodyTooLarge {
         limit: u64,
@@ -193,14 +195,22 @@ pub enum Refusal {
         least: String,
         most: String,
     },
+    MutuallyExclusiveQueryParameters,
     MissingRequiredQueryParameter {
         name: Cow<'static, str>,
+    },
+    /// 400, with the code InvalidQueryParameterValue and a message of its own: the `where` of Find Blobs by Tags.
+    InvalidTagQuery {
+        query: String,
+        message: String,
     },
     UnsupportedQueryParameter {
         name: Cow<'static, str>,
         value: String,
     },
     InvalidResourceName,
+    /// 400, with the code OutOfRangeInput: a name that is too short or too long.
+    ResourceNameLength,
     OutOfRangeInput,
     InvalidUri,
     RequestUrlFailedToParse,
@@ -221,6 +231,8 @@ pub enum Refusal {
     UnsupportedXmlNode {
         name: String,
     },
+    /// 400, with the code InvalidQueryParameterValue: the root of the File service without `comp`.
+    OperationNotNamed,
     UnsupportedHttpVerb,
     InvalidHttpVerb,
 
@@ -242,11 +254,17 @@ pub enum Refusal {
     AuthorizationServiceMismatch,
     AuthorizationSourceIpMismatch,
     InsufficientAccountPermissions,
+    /// 403, with the code InsufficientAccountPermissions: the secondary is for reading.
+    SecondaryIsReadOnly,
     PublicAccessNotPermitted,
     CorsPreflightFailure,
+    /// 400, with the code InvalidHeaderValue: a preflight that does not say what is asked for.
+    CorsHeaderMissing,
 
     // The service itself
     FeatureVersionMismatch,
+    /// A call of the Data Lake API on a flat account.
+    HierarchicalNamespaceNotEnabled,
     OperationTimedOut,
     ServerBusy,
     InternalError,

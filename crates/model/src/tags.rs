@@ -37,7 +37,7 @@ impl Tags {
             if name.len() > TAG_NAME_MAX || value.len() > TAG_VALUE_MAX {
                 return Err(Refusal::TagsTooLarge);
             }
-            if !name.bytes().chain(value.bytes()).all(is_allowed) {
+            if !name.chars().chain(value.chars()).all(is_allowed) {
                 return Err(Refusal::InvalidTag);
             }
         }
@@ -100,8 +100,8 @@ impl Tags {
 }
 
 /// "Set Blob Tags": letters, digits, space, and ` + - . / : = _ `.
-fn is_allowed(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b" +-./:=_".contains(&b)
+fn is_allowed(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || " +-./:=_".contains(letter)
 }
 
 fn percent_decode(text: &str) -> Result<String, Refusal> {

@@ -17,6 +17,9 @@ const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl Timestamp {
+    /// 1601-01-01, where Windows begins to count.
+    pub const WINDOWS_EPOCH: Timestamp = Timestamp(days_before(1601, 1, 1) * SECONDS_PER_DAY * TICKS_PER_SECOND);
+
     pub const fn from_ticks(ticks: u64) -> Self {
         Self(ticks)
     }
@@ -37,6 +40,11 @@ impl Timestamp {
     /// Whole seconds until `later`, rounded up: whoever waits that long has waited long enough.
     pub fn seconds_until(self, later: Timestamp) -> u64 {
         later.0.saturating_sub(self.0).div_ceil(TICKS_PER_SECOND)
+    }
+
+    /// Full seconds until `later`; 0 if that is not later.
+    pub fn whole_seconds_until(self, later: Timestamp) -> u64 {
+        later.0.saturating_sub(self.0) / TICKS_PER_SECOND
     }
 
     /// `Thu, 21 Jul 2022 23:53:15 GMT`

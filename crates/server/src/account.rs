@@ -1,16 +1,18 @@
 //! `lazuli account`: what Azure keeps in its management plane. A command is a value, carried out in one place: in the running
 //! server, which is asked through its console, or here, on a data directory that no server uses.
 
+use std::path::Path;
+
+use lazuli_engine::embedded::DataDirectory;
 use lazuli_model::AccountName;
 use lazuli_model::account::{Account, AccountSettings, Keys, SETTINGS, WhichKey};
 use lazuli_store::{AccountTrouble, Failure, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::admin;
-use crate::cli::{AccountCommand, Flags, KeyName};
+use crate::cli::{AccountArguments, AccountCommand, Flags, KeyName};
 use crate::data::Data;
-use crate::ids;
-use crate::settings::{Place, Settings};
+use crate::settings::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, Place, Settings};
+use crate::{admin, ids, secrets};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,22 +27,34 @@ pub enum Ask {
 }
 
 /// Carries out a command of the command line, and gives what is to be printed.
-pub fn run(flags: &Flags, command: &AccountCommand) -> Result<String, String> {
+pub fn run(flags: &Flags, arguments: &AccountArguments) -> Result<String, String> {
     let settings = Settings::resolve(flags)?;
-    let ask = Ask::of(command)?;
+    let ask = Ask::of(&arguments.command)?;
     let Place::Directory(directory) = &settings.place else {
         return Err("a server in memory takes its accounts from --account and its settings from --setting".into());
     };
     if let Some(answer) = admin::ask_running(directory, &ask) {
         return answer;
     }
+    if !arguments.create && !DataDirectory::is_at(directory) {
+        return Err(no_directory(directory));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
-    let data = Data::open(&settings.place)?;
+    let (data, accounts) = runtime.block_on(Data::open(&settings.place)?.sealing(&settings))?;
+    secrets::told(&accounts).iter().for_each(|said| eprintln!("lazuli: {said}"));
     let configured = |name: &str| settings.accounts.configured(name);
     let answer = runtime.block_on(carry_out(&ask, &data.store, configured));
     data.close();
     answer
+}
+
+/// A mistyped location would otherwise be a new, empty store, and the server would know nothing of what was done to it.
+fn no_directory(directory: &Path) -> String {
+    format!(
+        "there is no data directory at {}: give the --location that the server uses, or --create to make one",
+        directory.display()
+    )
 }
 
 impl Ask {
@@ -90,8 +104,13 @@ pub async fn carry_out(ask: &Ask, store: &Store, configured: impl Fn(&str) -> bo
             if known.account.is_none() && !configured(name) {
                 return Err(said(name, AccountTrouble::NotFound));
             }
-            let shown = known.account.as_ref().and_then(|account| account.keys.as_ref()).filter(|_| *keys);
-            Ok(shown.map(show_keys).unwrap_or_default() + &show(&known.settings))
+            let stored = known.account.as_ref().and_then(|account| account.keys.as_ref());
+            let shown = match stored {
+                _ if !*keys => String::new(),
+                Some(stored) if !configured(name) => show_keys(stored),
+                Some(_) | None => keys_elsewhere(name),
+            };
+            Ok(shown + &show(&known.settings))
         }
         Ask::Set { name, changes } => {
             let at = parse(name)?;
@@ -142,6 +161,18 @@ fn show_keys(keys: &Keys) -> String {
     format!("key1  {}\nkey2  {}\n\n", keys.key1, keys.key2)
 }
 
+/// Where to look for keys that are not stored.
+fn keys_elsewhere(name: &str) -> String {
+    let public = match name == DEVELOPMENT_ACCOUNT {
+        true => format!("\nWithout any it has the public one of every development environment:\n{DEVELOPMENT_KEY}"),
+        false => String::new(),
+    };
+    format!(
+        "The keys of {name} are not stored here. The server is given them when it starts: with --account-file, in LAZULI_ACCOUNTS or\n\
+         AZURITE_ACCOUNTS, with --account, or as \"account\" in its --config file.{public}\n\n"
+    )
+}
+
 /// What went wrong, and what to do.
 fn said(name: &str, trouble: AccountTrouble) -> String {
     match trouble {
@@ -151,7 +182,7 @@ fn said(name: &str, trouble: AccountTrouble) -> String {
         AccountTrouble::NotFound => format!("there is no account {name}; make it with: lazuli account create {name}"),
         AccountTrouble::NoKeys => {
             format!(
-                "the keys of {name} are given with --account (or are the development account's, which never change); change them there"
+                "the keys of {name} are given with --account or --account-file (or are the development account's, which never change); change them there"
             )
         }
         AccountTrouble::NotEmpty(what) => format!("{name} still has {what}; delete them first"),
@@ -206,6 +237,8 @@ mod tests {
         let name = || "configured1".to_string();
         let set = say(&data, Ask::Set { name: name(), changes: changes("blob-soft-delete=3") }).await.unwrap();
         assert!(set.contains("blob-soft-delete         3"), "{set}");
+        let shown = say(&data, Ask::Show { name: name(), keys: true }).await.unwrap();
+        assert!(shown.contains("--account-file") && shown.contains("--config") && !shown.contains("key1"), "{shown}");
         let rotated = say(&data, Ask::RotateKey { name: name(), key: WhichKey::Key1 }).await;
         assert!(rotated.unwrap_err().contains("--account"));
         let unknown = say(&data, Ask::Set { name: "stranger1".into(), changes: changes("versioning=on") }).await;

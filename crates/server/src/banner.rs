@@ -2,19 +2,29 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use lazuli_http::Service;
+
+use crate::listen::Door;
 use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
 
-/// `services` are their names, as connection strings have them, and where they listen.
-pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], web: SocketAddr, console: SocketAddr) -> String {
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+/// Where something listens.
+pub struct Listening {
+    pub at: SocketAddr,
+    /// The port that it has not got, because something else has it.
+    pub moved_from: Option<u16>,
+}
+
+pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Listening) -> String {
+    let scheme = settings.scheme();
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
-        for (service, at) in services {
-            lines.push(format!("  {service:<9} {scheme}://{}/{}", reachable(*at), name.as_str()));
+        for (door, listening) in services {
+            let (at, note) = (reachable(listening.at), note(*door, listening));
+            lines.push(format!("  {:<9} {scheme}://{at}/{}{note}", door.name(), name.as_str()));
         }
-        lines.push(format!("  Website   {scheme}://{}/{}  (once it is enabled)", reachable(web), name.as_str()));
     }
-    lines.push(format!("  Console   http://{}  (/healthz, /metrics)", reachable(console)));
+    let (at, moved) = (reachable(console.at), moved(console));
+    lines.push(format!("  Console   http://{at}  (/healthz, /readyz, /metrics{moved})"));
     lines.push(match &settings.place {
         Place::Memory => "  Data      in memory; nothing is left after a stop".to_string(),
         Place::Directory(path) => {
@@ -27,13 +37,35 @@ pub fn text(settings: &Settings, services: &[(&str, SocketAddr)], web: SocketAdd
         let name = name.as_str();
         // Only the key that everybody knows is shown.
         let key = if *public { DEVELOPMENT_KEY } else { "<your key>" };
-        let endpoint =
-            |(service, at): &(&str, SocketAddr)| format!("{service}Endpoint={scheme}://{}/{name};", reachable(*at));
+        let endpoint = |(door, listening): &(Door, Listening)| match door {
+            Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => {
+                format!("{}Endpoint={scheme}://{}/{name};", door.name(), reachable(listening.at))
+            }
+            // Connection strings have no word for them.
+            Door::Api(Service::Dfs) | Door::Website => String::new(),
+        };
         let endpoints: String = services.iter().map(endpoint).collect();
         lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+fn note(door: Door, listening: &Listening) -> String {
+    let about = match door {
+        Door::Website => "once it is enabled",
+        Door::Api(Service::Dfs) => "tells clients that accounts are flat",
+        Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => "",
+    };
+    match (about, moved(listening)) {
+        ("", moved) if moved.is_empty() => String::new(),
+        ("", moved) => format!("  ({})", moved.trim_start_matches(", ")),
+        (about, moved) => format!("  ({about}{moved})"),
+    }
+}
+
+fn moved(listening: &Listening) -> String {
+    listening.moved_from.map_or_else(String::new, |port| format!(", {port} is taken"))
 }
 
 /// Nobody can connect to "every interface"; on this machine, loopback is one of them.

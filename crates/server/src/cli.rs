@@ -4,11 +4,13 @@
 //! Azurite's flags are aliases, so that a script or a container definition for Azurite works with the name changed.
 
 use std::ffi::OsString;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use lazuli_model::blob::Rehydration;
+
+use crate::program::Program;
 
 #[derive(Debug, Parser)]
 #[command(name = "lazuli", version, about = "Azure Storage that anyone can run.", args_override_self = true)]
@@ -26,8 +28,35 @@ pub enum Command {
     /// Print the operations this build serves, and those it knows but does not serve yet
     Operations,
     /// Accounts, their keys and settings, of the server that uses --location (running or not)
+    Account(AccountArguments),
+    /// How far the times in --location are ahead of this machine's clock; no server may be using it
+    Clock {
+        #[command(subcommand)]
+        command: Option<ClockCommand>,
+    },
+    /// Read all that is stored at --location, while no server uses it, and list what is damaged
+    Check,
+    /// Copy what is whole at --location to a new directory, and list what is not
+    Salvage {
+        /// Where to; created
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
+}
+
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct AccountArguments {
+    /// Make a data directory at --location if there is none yet
+    #[arg(long, global = true)]
+    pub create: bool,
     #[command(subcommand)]
-    Account(AccountCommand),
+    pub command: AccountCommand,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum ClockCommand {
+    /// Let new times begin at this machine's clock, though later ones were stamped
+    SetBack,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
@@ -81,13 +110,13 @@ pub struct Flags {
     #[arg(long, alias = "inMemoryPersistence", global = true)]
     pub in_memory: bool,
 
-    /// Address to listen on; 0.0.0.0 or :: for every interface
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address, global = true)]
-    pub host: IpAddr,
+    /// Address to listen on; 0.0.0.0 or :: for every interface [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", value_parser = Host::parse, global = true)]
+    pub host: Option<Host>,
 
-    /// Address for the Blob service only
-    #[arg(long, alias = "blobHost", value_name = "ADDRESS", value_parser = address, global = true, hide = true)]
-    pub blob_host: Option<IpAddr>,
+    /// Address for the Blob service, and for what Azurite does not have, if --host does not say
+    #[arg(long, alias = "blobHost", value_name = "ADDRESS", value_parser = Host::parse, global = true, hide = true)]
+    pub blob_host: Option<Host>,
 
     /// Blob; every port: 0 picks a free one and prints it
     #[arg(long, alias = "blobPort", value_name = "PORT", default_value_t = 10000, global = true)]
@@ -101,13 +130,13 @@ pub struct Flags {
     #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = 10002, global = true)]
     pub table_port: u16,
 
-    /// File
-    #[arg(long, value_name = "PORT", default_value_t = 10003, global = true)]
-    pub file_port: u16,
+    /// File [default: 10003, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub file_port: Option<u16>,
 
-    /// Data Lake (not served yet)
-    #[arg(long, value_name = "PORT", default_value_t = 10004, global = true)]
-    pub dfs_port: u16,
+    /// Data Lake: accounts say that they have no hierarchical namespace [default: 10004, or a free port]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub dfs_port: Option<u16>,
 
     /// SMB (not served yet)
     #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
@@ -117,11 +146,23 @@ pub struct Flags {
     #[arg(long, value_name = "PORT", global = true)]
     pub web_port: Option<u16>,
 
-    /// /healthz and /metrics [default: 10080, or a free port if that one is taken]
+    /// /healthz, /readyz and /metrics [default: 10080, or a free port if that one is taken]
     #[arg(long, value_name = "PORT", global = true)]
     pub console_port: Option<u16>,
 
-    /// An account as NAME:KEY[:KEY2], keys in base64; repeatable. Replaces the development account
+    /// A name besides localhost by which the console may be asked (addresses always may); repeatable
+    #[arg(long = "console-name", value_name = "NAME", global = true)]
+    pub console_names: Vec<String>,
+
+    /// What opens the secrets in --location; made when it does not exist [default: secrets.key in --location]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub key_file: Option<PathBuf>,
+
+    /// A file with accounts, one NAME:KEY[:KEY2] on each line. Replaces the development account
+    #[arg(long, value_name = "FILE", global = true)]
+    pub account_file: Option<PathBuf>,
+
+    /// An account as NAME:KEY[:KEY2], keys in base64; repeatable. Shows the key in the list of processes: better --account-file
     #[arg(long = "account", value_name = "NAME:KEY[:KEY2]", global = true)]
     pub accounts: Vec<String>,
 
@@ -141,13 +182,17 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 
-    /// Certificate chain (PEM): serve HTTPS. Needs --key
-    #[arg(long, value_name = "FILE", requires = "key", global = true)]
+    /// Certificate chain (PEM): serve HTTPS. Needs --key. Or a PFX file, with --pwd
+    #[arg(long, value_name = "FILE", global = true)]
     pub cert: Option<PathBuf>,
 
     /// Private key (PEM) of --cert
     #[arg(long, value_name = "FILE", requires = "cert", global = true)]
     pub key: Option<PathBuf>,
+
+    /// Password of a PFX file that is given as --cert; better in LAZULI_PWD, which other users do not see
+    #[arg(long, value_name = "PASSWORD", global = true)]
+    pub pwd: Option<String>,
 
     /// Accept bearer tokens: `basic` checks all but the signature (for development); `verify` needs --oauth-issuer
     #[arg(long, value_name = "MODE", value_enum, global = true)]
@@ -161,7 +206,7 @@ pub struct Flags {
     #[arg(long = "oauth-audience", value_name = "AUDIENCE", global = true)]
     pub oauth_audiences: Vec<String>,
 
-    /// A role: OBJECT-ID=Storage Blob Data Reader[@ACCOUNT[/CONTAINER]], * for everybody; repeatable
+    /// A role: OBJECT-ID=Storage Blob Data Reader[@ACCOUNT[/CONTAINER]]; also user:ID, group:ID, app:APPLICATION-ID, * for everybody, and WHO@ISSUER where there are several; repeatable
     #[arg(long = "role", value_name = "WHO=ROLE[@SCOPE]", global = true)]
     pub roles: Vec<String>,
 
@@ -176,6 +221,10 @@ pub struct Flags {
     /// How to write the log (to standard error)
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text, global = true)]
     pub log_format: Format,
+
+    /// Never look for the account in the host's name: it is the first part of the path
+    #[arg(long, alias = "disableProductStyleUrl", global = true)]
+    pub path_style_only: bool,
 
     /// Log every request (without signatures or keys)
     #[arg(long, global = true)]
@@ -197,17 +246,28 @@ pub struct Flags {
     #[arg(long, value_name = "SECONDS", default_value_t = Rehydration::DEFAULT.standard_seconds, global = true)]
     pub rehydrate_seconds: u64,
 
+    /// Keys of accounts stand on the command line itself.
+    #[arg(skip)]
+    pub keys_on_line: bool,
+    /// Keys of accounts are in the configuration file.
+    #[arg(skip)]
+    pub keys_in_config: bool,
+
     #[command(flatten)]
     pub azurite: Azurite,
+
+    /// What the program was called.
+    #[arg(skip)]
+    pub program: Program,
 }
 
-/// Flags of Azurite that need nothing here, or that are refused with advice. Not shown in the help.
+/// Flags of Azurite that need nothing here. Not shown in the help.
 #[derive(Args, Clone, Debug)]
 pub struct Azurite {
-    #[arg(long, alias = "queueHost", value_parser = address, global = true, hide = true)]
-    pub queue_host: Option<IpAddr>,
-    #[arg(long, alias = "tableHost", value_parser = address, global = true, hide = true)]
-    pub table_host: Option<IpAddr>,
+    #[arg(long, alias = "queueHost", value_parser = Host::parse, global = true, hide = true)]
+    pub queue_host: Option<Host>,
+    #[arg(long, alias = "tableHost", value_parser = Host::parse, global = true, hide = true)]
+    pub table_host: Option<Host>,
     #[arg(long = "blobKeepAliveTimeout", global = true, hide = true)]
     pub blob_keep_alive: Option<u64>,
     #[arg(long = "queueKeepAliveTimeout", global = true, hide = true)]
@@ -220,12 +280,42 @@ pub struct Azurite {
     /// There is no telemetry.
     #[arg(long = "disableTelemetry", global = true, hide = true)]
     pub disable_telemetry: bool,
-    #[arg(long = "disableProductStyleUrl", global = true, hide = true)]
-    pub disable_product_style_url: bool,
     #[arg(long = "extentMemoryLimit", global = true, hide = true)]
     pub extent_memory_limit: Option<f64>,
-    #[arg(long = "pwd", global = true, hide = true)]
-    pub pwd: Option<String>,
+}
+
+impl Azurite {
+    /// Flags that were given and change nothing. What is always so here, whatever they say, is not among them.
+    pub fn without_effect(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("--blobKeepAliveTimeout", self.blob_keep_alive.is_some()),
+            ("--queueKeepAliveTimeout", self.queue_keep_alive.is_some()),
+            ("--tableKeepAliveTimeout", self.table_keep_alive.is_some()),
+            ("--extentMemoryLimit", self.extent_memory_limit.is_some()),
+        ];
+        given.into_iter().filter_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+}
+
+/// An address to listen on, as it was given and as it was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub given: String,
+    pub ip: IpAddr,
+}
+
+impl Host {
+    pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// An address, or a name of this machine.
+    fn parse(text: &str) -> Result<Self, String> {
+        let found = text.trim_matches(['[', ']']).parse().ok().or_else(|| match text {
+            "localhost" => Some(Self::LOOPBACK),
+            name => (name, 0).to_socket_addrs().ok()?.next().map(|address| address.ip()),
+        });
+        let ip = found.ok_or("give an IP address such as 127.0.0.1 or 0.0.0.0, or a name that this machine knows")?;
+        Ok(Self { given: text.to_owned(), ip })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -255,11 +345,14 @@ pub fn read(
     variables: impl Fn(&str) -> Option<String>,
 ) -> Result<Cli, clap::Error> {
     let mut line: Vec<OsString> = line.into_iter().collect();
+    let called = line.first().map_or(Program::Lazuli, |word| Program::called(word));
     let first = Cli::try_parse_from(&line)?;
     let mut layers = Vec::new();
+    let (keys_on_line, mut keys_in_config) = (!first.flags.accounts.is_empty(), false);
     if let Some(file) = first.flags.config.or_else(|| variables("LAZULI_CONFIG").map(PathBuf::from)) {
         let from_file = file_arguments(&file).map_err(usage)?;
         check(&from_file, &format!("in the configuration file {}", file.display()))?;
+        keys_in_config = from_file.iter().any(|argument| argument.starts_with("--account="));
         layers.extend(from_file);
     }
     let from_environment = environment_arguments(&variables);
@@ -267,7 +360,8 @@ pub fn read(
     layers.extend(from_environment);
     let program = 1.min(line.len());
     line.splice(program..program, layers.into_iter().map(OsString::from));
-    Cli::try_parse_from(line)
+    let cli = Cli::try_parse_from(line)?;
+    Ok(Cli { flags: Flags { keys_on_line, keys_in_config, program: called, ..cli.flags }, ..cli })
 }
 
 /// Names the place of a mistake, which clap cannot know once the layers are joined.
@@ -368,13 +462,6 @@ fn environment_arguments(variables: &impl Fn(&str) -> Option<String>) -> Vec<Str
     arguments
 }
 
-fn address(text: &str) -> Result<IpAddr, String> {
-    match text {
-        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
-        other => other.parse().map_err(|_| "give an IP address such as 127.0.0.1 or 0.0.0.0".to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,8 +488,8 @@ mod tests {
         let cli = parse("", &[]).unwrap();
         assert_eq!(cli.command, None);
         assert_eq!((cli.flags.blob_port, cli.flags.queue_port, cli.flags.table_port), (10000, 10001, 10002));
-        assert_eq!((cli.flags.file_port, cli.flags.dfs_port, cli.flags.smb_port), (10003, 10004, 10445));
-        assert_eq!(cli.flags.host, IpAddr::from([127, 0, 0, 1]));
+        // settings.rs has the defaults of these, because they may move.
+        assert_eq!((cli.flags.file_port, cli.flags.dfs_port, cli.flags.host), (None, None, None));
     }
 
     #[test]
@@ -420,9 +507,10 @@ mod tests {
             let cli = parse(line, &[]).unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(cli.command, None, "{line}");
         }
-        let cli = parse("--blobHost 0.0.0.0 --blobPort 1 --inMemoryPersistence", &[]).unwrap();
-        assert_eq!((cli.flags.blob_host, cli.flags.blob_port), (Some(IpAddr::from([0, 0, 0, 0])), 1));
-        assert!(cli.flags.in_memory);
+        let cli = parse("--blobHost 0.0.0.0 --blobPort 1 --inMemoryPersistence --disableProductStyleUrl", &[]).unwrap();
+        let host = Host { given: "0.0.0.0".into(), ip: IpAddr::from([0, 0, 0, 0]) };
+        assert_eq!((cli.flags.blob_host, cli.flags.blob_port), (Some(host), 1));
+        assert!(cli.flags.in_memory && cli.flags.path_style_only);
     }
 
     #[test]
@@ -454,6 +542,10 @@ mod tests {
         assert_eq!(from("", &[("AZURITE_ACCOUNTS", "a:k1;b:k2:k3")]), ["a:k1", "b:k2:k3"]);
         assert_eq!(from("", &[("AZURITE_ACCOUNTS", "a:k1"), ("LAZULI_ACCOUNTS", "b:k2; ")]), ["b:k2"]);
         assert_eq!(from("--account c:k", &[("LAZULI_ACCOUNTS", "b:k2")]), ["b:k2", "c:k"]);
+        let shown = |line, variables: &[_]| parse(line, variables).unwrap().flags.keys_on_line;
+        assert!(shown("--account c:k", &[]) && !shown("", &[("LAZULI_ACCOUNTS", "b:k2")]));
+        let file = |line, variables: &[_]| parse(line, variables).unwrap().flags.account_file;
+        assert_eq!(file("", &[("LAZULI_ACCOUNT_FILE", "/run/accounts")]), Some("/run/accounts".into()));
     }
 
     #[test]
@@ -464,7 +556,7 @@ mod tests {
         std::fs::remove_file(config).unwrap();
         let error = parse("", &[("LAZULI_BLOB_PORT", "many")]).unwrap_err().to_string();
         assert!(error.contains("in the environment") && error.contains("--blob-port"), "{error}");
-        assert!(parse("--cert only.pem", &[]).is_err());
         assert!(parse("--blob-port 65536", &[]).is_err());
+        assert!(parse("--host a..b", &[]).is_err());
     }
 }

@@ -1,14 +1,15 @@
-//! The console port: `/healthz` and `/metrics`, for whoever watches over the server; and `/account`, for commands of those who
-//! may read the data directory (`admin.rs`).
+//! The console port: `/healthz`, `/readyz` and `/metrics`, for monitoring; and `/account`, for commands of those who
+//! may read the data directory (`admin.rs`). Held true: it answers only to addresses, to localhost and to names that the operator
+//! gave. A page in a browser can make a name of its own point here, and would otherwise read what is answered (DNS rebinding).
 
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -21,31 +22,45 @@ use crate::account::{self, Ask};
 use crate::admin::{self, Admin};
 use crate::data::Data;
 use crate::listen::stopped;
-use crate::metrics;
+use crate::{health, metrics};
 
 const HEADER_READ: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 64;
-/// Of the services, and of websites.
-const LISTENERS: usize = 5;
 
 pub struct Console {
-    edge: Arc<Edge>,
-    data: Arc<Data>,
+    pub edge: Arc<Edge>,
+    pub data: Arc<Data>,
+    pub admin: Admin,
+    /// Names that it answers to, besides addresses and localhost.
+    pub names: Vec<String>,
+    pub connections: Connections,
+    /// Whether a stop has begun.
+    pub stopping: watch::Receiver<bool>,
+    pub started: Instant,
+}
+
+/// How many there are.
+pub struct Connections {
     slots: Arc<Semaphore>,
-    slots_in_all: usize,
-    started: Instant,
-    admin: Admin,
+    in_all: usize,
+    /// Each holds one slot ready for the next connection.
+    listeners: usize,
+}
+
+impl Connections {
+    /// `slots` are those of the listeners: what is taken of them is what is connected.
+    pub fn new(slots: Arc<Semaphore>, listeners: usize) -> Self {
+        Self { in_all: slots.available_permits(), slots, listeners }
+    }
+
+    fn count(&self) -> usize {
+        self.in_all.saturating_sub(self.slots.available_permits() + self.listeners)
+    }
 }
 
 impl Console {
-    /// `slots` are those of the listeners: what is taken of them is what is connected.
-    #[expect(clippy::disallowed_methods, reason = "uptime, which nothing depends on")]
-    pub fn new(edge: Arc<Edge>, data: Arc<Data>, slots: Arc<Semaphore>, admin: Admin) -> Arc<Self> {
-        let slots_in_all = slots.available_permits();
-        Arc::new(Self { edge, data, slots, slots_in_all, started: Instant::now(), admin })
-    }
-
-    /// Serves until the stop. Probes are short: those under way are simply dropped.
+    /// Serves until the end, also while the server stops: its load balancer asks whether it does. Probes are short: those under way
+    /// are simply dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
         let own_ip = listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip());
         let own = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -80,6 +95,11 @@ impl Console {
         peer: IpAddr,
         own: IpAddr,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or("?"));
+        let host = request.uri().authority().map(|authority| authority.as_str()).or(host);
+        if !host.is_none_or(|host| is_known(host, &self.names)) {
+            return Ok(text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED));
+        }
         if request.method() == Method::POST && request.uri().path() == admin::PATH {
             return Ok(self.command(request, peer, own).await);
         }
@@ -87,14 +107,26 @@ impl Console {
             return Ok(text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n"));
         }
         Ok(match request.uri().path() {
-            "/healthz" => match self.data.healthy().await {
-                Ok(()) => text(StatusCode::OK, "ok\n"),
-                Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not healthy: {why}\n")),
-            },
-            "/metrics" => text(StatusCode::OK, self.report()),
-            "/" => text(StatusCode::OK, "Lazuli. /healthz says whether it works, /metrics what it does.\n"),
-            _ => text(StatusCode::NOT_FOUND, "there are /healthz and /metrics\n"),
+            // That this is answered is all there is to say.
+            "/healthz" => text(StatusCode::OK, "ok\n"),
+            "/readyz" => self.readiness().await,
+            "/metrics" => text(StatusCode::OK, self.report().await),
+            "/" => text(
+                StatusCode::OK,
+                "Lazuli. /healthz: is it alive? /readyz: can it work, and what to do? /metrics: numbers.\n",
+            ),
+            _ => text(StatusCode::NOT_FOUND, "there are /healthz, /readyz and /metrics\n"),
         })
+    }
+
+    async fn readiness(&self) -> Response<Full<Bytes>> {
+        let stopping = *self.stopping.borrow();
+        let health = health::check(&self.data, stopping).await;
+        let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        let body = serde_json::to_string_pretty(&health).unwrap_or_default();
+        let mut response = text(status, body + "\n");
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
     }
 
     /// A command of `lazuli account`.
@@ -113,16 +145,34 @@ impl Console {
         }
     }
 
-    fn report(&self) -> String {
+    async fn report(&self) -> String {
+        let probe = health::look(&self.data).await;
         let requests: Vec<_> = self.edge.metrics().read().collect();
         metrics::render(&metrics::Report {
             requests: &requests,
             data: &self.data,
+            probe,
             uptime_seconds: self.started.elapsed().as_secs_f64(),
-            // Each listener holds one slot ready for the next connection.
-            connections: self.slots_in_all.saturating_sub(self.slots.available_permits() + LISTENERS),
+            connections: self.connections.count(),
         })
     }
+}
+
+const MISDIRECTED: &str =
+    "the console answers to addresses and to localhost; allow this name with --console-name NAME\n";
+
+/// Whether `host` (of a request, with or without a port) is an address, localhost, or one of `names`.
+fn is_known(host: &str, names: &[String]) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let is_address = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok(),
+        None => name.parse::<Ipv4Addr>().is_ok(),
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    is_address || name.eq_ignore_ascii_case("localhost") || names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -130,4 +180,35 @@ fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L6: a name that somebody made point here is not answered.
+    #[test]
+    fn only_addresses_and_known_names_are_answered() {
+        let names = ["lazuli.internal".to_owned()];
+        for (host, known) in [
+            ("127.0.0.1:10080", true),
+            ("10.1.2.3", true),
+            ("[::1]:10080", true),
+            ("localhost", true),
+            ("LOCALHOST:10080", true),
+            ("Lazuli.Internal:10080", true),
+            ("lazuli.internal.", true),
+            ("evil.example", false),
+            ("evil.example:10080", false),
+            ("127.0.0.1.evil.example", false),
+            ("localhost.evil.example", false),
+            ("evil.localhost.example:80", false),
+            ("[evil]", false),
+            ("::1", false),
+            ("", false),
+            ("?", false),
+        ] {
+            assert_eq!(is_known(host, &names), known, "{host}");
+        }
+    }
 }

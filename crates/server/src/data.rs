@@ -3,25 +3,39 @@
 use std::sync::Arc;
 
 use lazuli_engine::extents::{self, Extents};
-use lazuli_engine::{Embedded, Engine, EngineExt, Memory, Stop, content, embedded};
+use lazuli_engine::{ClockState, Embedded, Engine, EngineExt, Memory, Space, Stop, content, embedded};
 use lazuli_model::blob::Rehydration;
-use lazuli_store::Store;
+use lazuli_store::{SealedAccounts, Store};
 
-use crate::settings::Place;
+use crate::secrets;
+use crate::settings::{Place, Settings};
 
 pub struct Data {
     pub store: Store,
     engine: Arc<dyn Engine>,
     embedded: Option<(Arc<Embedded>, Arc<Extents>)>,
+    clock: Box<dyn Fn() -> ClockState + Send + Sync>,
+}
+
+/// What a look at the store found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Not closed, and not between a failure and its reopening.
+    pub is_open: bool,
+    /// Whether writes are taken.
+    pub has_room: bool,
+    /// Content files that are gone, or why they cannot be looked for.
+    pub missing_extents: Result<Vec<u64>, String>,
 }
 
 impl Data {
     pub fn open(place: &Place) -> Result<Self, String> {
         let directory = match place {
             Place::Memory => {
-                let engine: Arc<dyn Engine> = Arc::new(Memory::new());
+                let engine = Arc::new(Memory::new());
+                let told = engine.clone();
                 let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
-                return Ok(Self { store, engine, embedded: None });
+                return Ok(Self { store, engine, embedded: None, clock: Box::new(move || told.clock()) });
             }
             Place::Directory(directory) => directory,
         };
@@ -32,7 +46,16 @@ impl Data {
         let extents = Arc::new(extents);
         let engine: Arc<dyn Engine> = keys.clone();
         let store = Store::new(engine.clone(), extents.clone());
-        Ok(Self { store, engine, embedded: Some((keys, extents)) })
+        let told = keys.clone();
+        Ok(Self { store, engine, embedded: Some((keys, extents)), clock: Box::new(move || told.clock()) })
+    }
+
+    /// With secrets sealed under the key file; and the accounts whose secrets stood in the clear before.
+    pub async fn sealing(self, settings: &Settings) -> Result<(Self, SealedAccounts), String> {
+        let Place::Directory(directory) = &settings.place else { return Ok((self, SealedAccounts::default())) };
+        let file = secrets::key_file(directory, settings.key_file.as_deref());
+        let (store, accounts) = secrets::seal(self.store.clone(), &file).await?;
+        Ok((Self { store, ..self }, accounts))
     }
 
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
@@ -41,12 +64,34 @@ impl Data {
 
     /// Whether a read works.
     pub async fn healthy(&self) -> Result<(), String> {
-        let looked = self.engine.read(|_| Ok::<_, Stop<()>>(())).await;
+        let looked = self.engine.survey(Space(0), |_| Ok::<_, Stop<()>>(())).await;
         looked.map(drop).map_err(|fault| format!("{fault:?}"))
+    }
+
+    /// How the times of what is stored differ from the machine's clock.
+    pub fn clock(&self) -> ClockState {
+        (self.clock)()
     }
 
     pub fn engine_metrics(&self) -> Option<embedded::Metrics> {
         self.embedded.as_ref().map(|(keys, _)| keys.metrics())
+    }
+
+    /// Looks at engine, disk and content files. Asks the file system, which may take its time.
+    pub fn probe(&self) -> Probe {
+        let Some((keys, extents)) = &self.embedded else {
+            return Probe { is_open: true, has_room: true, missing_extents: Ok(Vec::new()) };
+        };
+        let keys = keys.health();
+        Probe {
+            is_open: keys.is_open,
+            has_room: keys.has_room && extents.has_room(),
+            missing_extents: extents.missing().map_err(|error| error.to_string()),
+        }
+    }
+
+    pub fn content_turned_away(&self) -> Option<u64> {
+        self.embedded.as_ref().map(|(_, extents)| extents.turned_away())
     }
 
     pub fn content_syncs(&self) -> Option<u64> {

@@ -38,6 +38,14 @@ pub fn key() -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
+/// A secret of 32 bytes.
+#[expect(clippy::disallowed_methods, reason = "the one place where secrets are made")]
+pub fn secret() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -16,7 +16,8 @@ use tokio_rustls::TlsAcceptor;
 
 /// File handles kept for the engine, the console and the log.
 const RESERVED_HANDLES: u64 = 512;
-const CONNECTIONS_MAX: u64 = 100_000;
+/// Each may hold the beginning of a head, some 32 KiB with all that belongs to it, before anybody knows who it is.
+const CONNECTIONS_MAX: u64 = 20_000;
 const PAUSE: Duration = Duration::from_millis(50);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -82,15 +83,21 @@ pub enum Door {
     Website,
 }
 
-impl From<Service> for Door {
-    fn from(service: Service) -> Self {
-        Door::Api(service)
+impl Door {
+    pub fn name(self) -> &'static str {
+        match self {
+            Door::Api(Service::Blob) => "Blob",
+            Door::Api(Service::Queue) => "Queue",
+            Door::Api(Service::Table) => "Table",
+            Door::Api(Service::File) => "File",
+            Door::Api(Service::Dfs) => "Data Lake",
+            Door::Website => "Website",
+        }
     }
 }
 
 /// Accepts until the stop.
-pub async fn accept(listener: TcpListener, door: impl Into<Door>, mut shared: Shared) {
-    let door = door.into();
+pub async fn accept(listener: TcpListener, door: Door, mut shared: Shared) {
     loop {
         let slot = tokio::select! {
             slot = shared.slots.clone().acquire_owned() => slot,

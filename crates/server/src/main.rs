@@ -6,14 +6,20 @@ mod admin;
 mod background;
 mod banner;
 mod cli;
+mod clock;
 mod console;
 mod data;
 mod fetch;
+mod health;
 mod ids;
 mod listen;
 mod metrics;
 mod oauth;
 mod operations;
+mod permissions;
+mod program;
+mod rescue;
+mod secrets;
 mod serve;
 mod settings;
 mod sources;
@@ -27,6 +33,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    permissions::keep_private();
     let cli = match cli::read(std::env::args_os(), |name| std::env::var(name).ok()) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
@@ -37,6 +44,9 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(cli::Command::Account(command)) => account::run(&cli.flags, &command).map(|text| print!("{text}")),
+        Some(cli::Command::Clock { command }) => clock::run(&cli.flags, command.as_ref()).map(|text| print!("{text}")),
+        Some(cli::Command::Check) => rescue::check(&cli.flags.location).map(|text| print!("{text}")),
+        Some(cli::Command::Salvage { to }) => rescue::salvage(&cli.flags.location, &to).map(|text| print!("{text}")),
         Some(cli::Command::Serve) | None => serve::run(&cli.flags),
     };
     match outcome {

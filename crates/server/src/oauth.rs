@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_http::auth::{Assignment, Mode, Trust};
+use lazuli_http::auth::{Assignment, Mode, Trust, Who};
 use lazuli_model::roles::{Role, Scope};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -44,7 +44,8 @@ pub fn trust(flags: &Flags, tls: bool) -> Result<(Option<Arc<Trust>>, Vec<KeySou
                     without checking its signature, for development"
             .into());
     }
-    if !tls && !flags.oauth_insecure {
+    // Azurite starts, and refuses such tokens when they come.
+    if !tls && !flags.oauth_insecure && !flags.program.is_azurite() {
         return Err("bearer tokens are secrets and need HTTPS: give --cert and --key, or --oauth-insecure to accept them on plain \
                     HTTP"
             .into());
@@ -62,10 +63,11 @@ pub fn trust(flags: &Flags, tls: bool) -> Result<(Option<Arc<Trust>>, Vec<KeySou
             }
         }
     }
+    let assignments = flags.roles.iter().map(|text| assignment(text, mode, &issuers)).collect::<Result<_, _>>()?;
     let mut trust = Trust::new(mode, issuers);
     trust.insecure = flags.oauth_insecure;
     trust.audiences.clone_from(&flags.oauth_audiences);
-    trust.assignments = flags.roles.iter().map(|text| assignment(text)).collect::<Result<_, _>>()?;
+    trust.assignments = assignments;
     Ok((Some(Arc::new(trust)), sources))
 }
 
@@ -77,11 +79,26 @@ fn source(text: &str) -> Result<From, String> {
     Ok(From::Url(text.into()))
 }
 
-/// `WHO=ROLE[@ACCOUNT[/CONTAINER]]`
-fn assignment(text: &str) -> Result<Assignment, String> {
+/// `WHO[@ISSUER]=ROLE[@ACCOUNT[/CONTAINER]]`
+fn assignment(text: &str, mode: Mode, issuers: &[String]) -> Result<Assignment, String> {
     let (principal, rest) = text
         .split_once('=')
         .ok_or_else(|| format!("--role {text}: write WHO=ROLE, as in *=Storage Blob Data Reader@account/container"))?;
+    let (who, issuer) = principal_of(principal).ok_or_else(|| {
+        format!("--role {text}: WHO is an object id, user:ID, group:ID, app:APPLICATION-ID, or * for everybody")
+    })?;
+    match &issuer {
+        None if issuers.len() > 1 && who != Who::Anyone => {
+            return Err(format!(
+                "--role {text}: there are several issuers, and each may call somebody so; say whom you mean, as in {principal}@{}=…",
+                issuers[0]
+            ));
+        }
+        Some(issuer) if mode == Mode::Verified && !issuers.iter().any(|other| same(other, issuer)) => {
+            return Err(format!("--role {text}: {issuer} is none of the issuers given with --oauth-issuer"));
+        }
+        Some(_) | None => {}
+    }
     let (role, scope) = rest.split_once('@').map_or((rest, None), |(role, scope)| (role, Some(scope)));
     let role = Role::parse(role).ok_or_else(|| {
         let names: Vec<_> = Role::all().map(Role::name).collect();
@@ -93,7 +110,27 @@ fn assignment(text: &str) -> Result<Assignment, String> {
             (Some(account.to_string()), Some(within.to_string()).filter(|name| !name.is_empty()))
         }
     };
-    Ok(Assignment { principal: principal.into(), role, scope: Scope { account, within } })
+    Ok(Assignment { who, issuer, role, scope: Scope { account, within } })
+}
+
+/// Who, and which issuer calls them so. An issuer is a URL.
+fn principal_of(text: &str) -> Option<(Who, Option<String>)> {
+    let at = text.find("@https://").or_else(|| text.find("@http://"));
+    let (who, issuer) = at.map_or((text, None), |at| (&text[..at], Some(text[at + 1..].to_string())));
+    let named = |id: &str| Some(id.to_string()).filter(|id| !id.is_empty());
+    let who = match who.split_once(':') {
+        Some(("user", id)) => Who::User(named(id)?),
+        Some(("group", id)) => Who::Group(named(id)?),
+        Some(("app", id)) => Who::Application(named(id)?),
+        Some(_) => return None,
+        None if who == "*" => Who::Anyone,
+        None => Who::Object(named(who)?),
+    };
+    Some((who, issuer))
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// Reads all keys. A file that is not there is a mistake; an issuer that does not answer may do so later.
@@ -149,18 +186,53 @@ async fn pause() {
 mod tests {
     use super::*;
 
+    const ONE: &str = "https://login.example/one/v2.0";
+    const TWO: &str = "https://login.example/two/v2.0";
+
+    fn read(text: &str, issuers: &[&str]) -> Result<Assignment, String> {
+        let issuers: Vec<String> = issuers.iter().map(ToString::to_string).collect();
+        assignment(text, Mode::Verified, &issuers)
+    }
+
     #[test]
     fn assignments_are_read() {
-        let read =
-            |text: &str| assignment(text).map(|one| (one.principal, one.role, one.scope.account, one.scope.within));
+        let one = |text: &str| read(text, &[ONE]).map(|one| (one.who, one.role, one.scope.account, one.scope.within));
         let some = |text: &str| Some(text.to_string());
-        assert_eq!(read("*=Storage Blob Data Reader"), Ok(("*".into(), Role::BlobReader, None, None)));
+        let object = |id: &str| Who::Object(id.into());
+        assert_eq!(one("*=Storage Blob Data Reader"), Ok((Who::Anyone, Role::BlobReader, None, None)));
         assert_eq!(
-            read("oid=Blob Data Owner@account1/container"),
-            Ok(("oid".into(), Role::BlobOwner, some("account1"), some("container")))
+            one("oid=Blob Data Owner@account1/container"),
+            Ok((object("oid"), Role::BlobOwner, some("account1"), some("container")))
         );
-        assert_eq!(read("oid=BlobDataOwner@account1"), Ok(("oid".into(), Role::BlobOwner, some("account1"), None)));
-        assert!(read("oid").unwrap_err().contains("WHO=ROLE"));
-        assert!(read("oid=Wizard").unwrap_err().contains("Storage Blob Data Owner"));
+        assert_eq!(one("oid=BlobDataOwner@account1"), Ok((object("oid"), Role::BlobOwner, some("account1"), None)));
+        assert!(one("oid").unwrap_err().contains("WHO=ROLE"));
+        assert!(one("oid=Wizard").unwrap_err().contains("Storage Blob Data Owner"));
+    }
+
+    /// M3: an assignment says of which kind its id is, and whose.
+    #[test]
+    fn assignments_are_typed_and_name_their_issuer() {
+        let who =
+            |text: &str| read(&format!("{text}=BlobDataReader@a/c"), &[ONE, TWO]).map(|one| (one.who, one.issuer));
+        let two = || Some(TWO.to_string());
+        let table = [
+            ("user:u", Who::User("u".into())),
+            ("group:g", Who::Group("g".into())),
+            ("app:a", Who::Application("a".into())),
+            ("oid", Who::Object("oid".into())),
+            ("someone@example.com", Who::Object("someone@example.com".into())),
+        ];
+        for (text, expected) in table {
+            assert_eq!(who(&format!("{text}@{TWO}")), Ok((expected.clone(), two())), "{text}");
+            assert!(who(text).unwrap_err().contains("several issuers"), "{text}");
+            let alone = read(&format!("{text}=BlobDataReader"), &[ONE]).map(|one| (one.who, one.issuer));
+            assert_eq!(alone, Ok((expected, None)), "{text}");
+        }
+        assert_eq!(who("*"), Ok((Who::Anyone, None)));
+        assert_eq!(who(&format!("*@{TWO}/")), Ok((Who::Anyone, Some(format!("{TWO}/")))));
+        assert!(who("oid@https://login.example/three").unwrap_err().contains("none of the issuers"));
+        for bad in ["user:", "robot:x", ""] {
+            assert!(who(&format!("{bad}@{ONE}")).unwrap_err().contains("WHO is"), "{bad}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The life of the process: open, listen, serve, stop. Held true: by the time the banner is printed everything listens;
-//! a stop finishes what was begun, within a bound, and closes what is stored before the process ends.
+//! a stop finishes what was begun, within a bound, and closes what is stored before the process ends; SIGHUP ends nothing.
 
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lazuli_http::{Edge, Service};
 use tokio::net::TcpListener;
@@ -12,12 +12,16 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::admin::Admin;
+use crate::banner::Listening;
 use crate::cli::Flags;
-use crate::console::Console;
+use crate::console::{Connections, Console};
 use crate::data::Data;
 use crate::listen::{self, Door, Shared, bind};
-use crate::settings::{Place, Settings};
-use crate::{account, background, banner, ids, oauth, sources, telemetry};
+use crate::program::{Known, Program};
+use crate::settings::{Endpoint, Place, Settings};
+use crate::telemetry::Logs;
+use crate::tls::Tls;
+use crate::{account, background, banner, clock, ids, oauth, permissions, secrets, sources, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -46,16 +50,20 @@ fn disk_threads() -> usize {
 
 async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), String> {
     let mut signals = Signals::new()?;
+    let outer = Outer { program: settings.program, scheme: settings.scheme() };
+    outer.starting(&settings.endpoints);
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
-    let blob = bind(settings.blob, "--blob-port").await?;
-    let queue = bind(settings.queue, "--queue-port").await?;
-    let file = bind(settings.file, "--file-port").await?;
-    let table = bind(settings.table, "--table-port").await?;
-    let web = bind_or_move(settings.web, settings.web_may_move, "--web-port").await?;
-    let console_at = bind_or_move(settings.console, settings.console_may_move, "--console-port").await?;
-    let data = Arc::new(Data::open(&settings.place)?.rehydrating_in(settings.rehydration));
+    let (mut sockets, mut listening) = (Vec::new(), Vec::new());
+    for (door, endpoint) in &settings.endpoints {
+        let (socket, at) = bind_or_move(endpoint).await?;
+        sockets.push(socket);
+        listening.push((*door, at));
+    }
+    let (console_socket, console_at) = bind_or_move(&settings.console).await?;
+    let data = Data::open(&settings.place)?.rehydrating_in(settings.rehydration);
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
-    telemetry::start(flags)?;
+    let logs = telemetry::start(flags)?;
+    let data = Arc::new(keep_secrets(data, &settings).await?);
     for (name, changes) in &settings.account_settings {
         let ask = account::Ask::Set { name: name.as_str().into(), changes: changes.clone() };
         account::carry_out(&ask, &data.store, |name| settings.accounts.configured(name)).await?;
@@ -64,44 +72,55 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         Place::Directory(directory) => Some(directory.as_path()),
         Place::Memory => None,
     };
-    let admin = Admin::open(directory, address(&console_at)?)?;
-    if !flags.silent {
-        let services = [
-            ("Blob", address(&blob)?),
-            ("Queue", address(&queue)?),
-            ("Table", address(&table)?),
-            ("File", address(&file)?),
-        ];
-        announce(&banner::text(&settings, &services, address(&web)?, address(&console_at)?));
+    let admin = Admin::open(directory, console_at.at)?;
+    warn(flags, &settings);
+    let mut banner = (!flags.silent).then(|| banner::text(&settings, &listening, &console_at));
+    if let Some(warning) = clock::warning(data.clock()) {
+        tracing::error!("{warning}");
+        banner = banner.map(|banner| format!("{banner}\n{warning}"));
     }
 
     let (stop, stopping) = watch::channel(false);
+    let (end, ended) = watch::channel(false);
     let (alive, mut all_ended) = mpsc::channel(1);
     let slots = Arc::new(Semaphore::new(slots));
     if let Some(trust) = settings.accounts.trust() {
         oauth::load(trust, &settings.key_sources).await?;
         tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
     }
-    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, Arc::new(ids::random));
-    let copied_from = [(address(&blob)?, Service::Blob), (address(&file)?, Service::File)];
-    edge.allow_sources(sources::sources(&copied_from, &flags.copy_sources));
+    let ids = Arc::new(ids::random);
+    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, ids, clock::wall_clock());
+    edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
-    let console = Console::new(edge.clone(), data.clone(), slots.clone(), admin);
-    tokio::spawn(console.serve(console_at, stopping.clone()));
+    let console = Console {
+        edge: edge.clone(),
+        data: data.clone(),
+        admin,
+        names: settings.console_names,
+        connections: Connections::new(slots.clone(), sockets.len()),
+        stopping: stopping.clone(),
+        started: started(),
+    };
+    let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     // What a file system and a process's memory hold is nobody else's.
     tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
     let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
-    let shared = Shared { edge, tls: settings.tls, slots, stop: stopping, _alive: alive };
-    tokio::spawn(listen::accept(web, Door::Website, shared.clone()));
-    tokio::spawn(listen::accept(blob, Service::Blob, shared.clone()));
-    tokio::spawn(listen::accept(queue, Service::Queue, shared.clone()));
-    tokio::spawn(listen::accept(table, Service::Table, shared.clone()));
-    tokio::spawn(listen::accept(file, Service::File, shared));
+    let acceptor = settings.tls.as_ref().map(Tls::acceptor);
+    let shared = Shared { edge, tls: acceptor, slots, stop: stopping, _alive: alive };
+    for (socket, (door, _)) in sockets.into_iter().zip(&listening) {
+        tokio::spawn(listen::accept(socket, *door, shared.clone()));
+    }
+    drop(shared);
+    outer.listening(&settings.endpoints, &listening);
+    banner.iter().for_each(|banner| announce(banner));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
-    signals.wait().await;
+    while signals.wait().await == Signal::Reload {
+        reload(settings.tls.as_ref(), &logs);
+    }
     tracing::info!("stopping");
+    outer.closing(&settings.endpoints);
     let _ = stop.send(true);
     tokio::select! {
         // `None` when the last holder of `alive` is gone.
@@ -110,21 +129,132 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
                 tracing::warn!("some requests were still running after {} s", GRACE.as_secs());
             }
         }
-        () = signals.wait() => tracing::warn!("stopping at once"),
+        () = signals.stop() => tracing::warn!("stopping at once"),
     }
     let _ = timeout(GRACE, sweeping).await;
     let _ = timeout(GRACE, publishing).await;
     let closing = tokio::task::spawn_blocking(move || data.close());
     closing.await.map_err(|error| format!("closing failed: {error}"))?;
+    let _ = end.send(true);
+    let _ = timeout(LAST_CALL, console).await;
+    outer.closed(&settings.endpoints);
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn bind_or_move(at: SocketAddr, may_move: bool, flag: &str) -> Result<TcpListener, String> {
-    match bind(at, flag).await {
-        // Two servers on one machine should not quarrel about a port that nobody asked for.
-        Err(_) if may_move => bind((at.ip(), 0).into(), flag).await,
-        bound => bound,
+/// Nobody else on this machine reads what is stored, and what is secret in it is sealed.
+async fn keep_secrets(data: Data, settings: &Settings) -> Result<Data, String> {
+    settings.exposed.iter().for_each(|said| tracing::warn!("{said}"));
+    let (data, accounts) = data.sealing(settings).await?;
+    secrets::told(&accounts).iter().for_each(|said| tracing::warn!("{said}"));
+    if let Place::Directory(directory) = &settings.place {
+        permissions::tighten(directory).iter().for_each(|said| tracing::warn!("{said}"));
+    }
+    Ok(data)
+}
+
+/// Warns about settings that are dangerous or have no effect.
+fn warn(flags: &Flags, settings: &Settings) {
+    if let Some(address) = settings.publicly_open() {
+        tracing::warn!(
+            %address,
+            "every client that reaches this address can read and write everything: the key of the development account is public; \
+             give accounts of your own with --account, or listen on 127.0.0.1"
+        );
+    }
+    if flags.oauth.is_some() && settings.tls.is_none() && !flags.oauth_insecure {
+        tracing::warn!("bearer tokens are refused on plain HTTP: give --cert and --key, or --oauth-insecure");
+    }
+    for flag in flags.azurite.without_effect() {
+        tracing::warn!(flag, "this flag of Azurite has no effect here");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "uptime, which nothing depends on")]
+fn started() -> Instant {
+    Instant::now()
+}
+
+/// After SIGHUP. What cannot be read leaves things as they are: a server that works should not end by a typing mistake.
+fn reload(tls: Option<&Tls>, logs: &Logs) {
+    if let Err(why) = logs.reopen() {
+        tracing::error!("{why}; the old log file stays in use");
+    }
+    match tls.map(Tls::reload) {
+        Some(Err(why)) => tracing::error!("{why}; the old certificate stays in use"),
+        Some(Ok(())) => tracing::info!("the certificate was read again"),
+        None => tracing::info!("there is no certificate to read again"),
+    }
+}
+
+/// Where there is something to copy.
+fn copied_from(listening: &[(Door, Listening)]) -> Vec<(SocketAddr, Service)> {
+    let source = |(door, listening): &(Door, Listening)| match door {
+        Door::Api(service @ (Service::Blob | Service::File | Service::Dfs)) => Some((listening.at, *service)),
+        Door::Api(Service::Queue | Service::Table) | Door::Website => None,
+    };
+    listening.iter().filter_map(source).collect()
+}
+
+/// Binds the port, or a free one if the port is a default that may move: two servers can then run on one machine.
+async fn bind_or_move(endpoint: &Endpoint) -> Result<(TcpListener, Listening), String> {
+    let (socket, moved_from) = match bind(endpoint.at, endpoint.flag).await {
+        Err(_) if endpoint.may_move => {
+            (bind((endpoint.at.ip(), 0).into(), endpoint.flag).await?, Some(endpoint.at.port()))
+        }
+        bound => (bound?, None),
+    };
+    let at = address(&socket)?;
+    Ok((socket, Listening { at, moved_from }))
+}
+
+/// What is said on standard output for those who wait for Azurite.
+struct Outer {
+    program: Program,
+    scheme: &'static str,
+}
+
+impl Outer {
+    fn starting(&self, endpoints: &[(Door, Endpoint)]) {
+        self.say(endpoints, |service, endpoint| {
+            self.program.starting(service, self.scheme, &authority(endpoint, endpoint.at.port()))
+        });
+    }
+
+    fn listening(&self, endpoints: &[(Door, Endpoint)], listening: &[(Door, Listening)]) {
+        for (pair, (_, listening)) in endpoints.iter().zip(listening) {
+            self.say(std::slice::from_ref(pair), |service, endpoint| {
+                self.program.listening(service, self.scheme, &authority(endpoint, listening.at.port()))
+            });
+        }
+    }
+
+    fn closing(&self, endpoints: &[(Door, Endpoint)]) {
+        self.say(endpoints, |service, _| self.program.closing(service));
+    }
+
+    fn closed(&self, endpoints: &[(Door, Endpoint)]) {
+        self.say(endpoints, |service, _| self.program.closed(service));
+    }
+
+    fn say(&self, endpoints: &[(Door, Endpoint)], lines: impl Fn(Known, &Endpoint) -> Vec<String>) {
+        for (door, endpoint) in endpoints {
+            let service = match door {
+                Door::Api(Service::Blob) => Known::Blob,
+                Door::Api(Service::Queue) => Known::Queue,
+                Door::Api(Service::Table) => Known::Table,
+                Door::Api(Service::File | Service::Dfs) | Door::Website => continue,
+            };
+            lines(service, endpoint).iter().for_each(|line| announce(line));
+        }
+    }
+}
+
+/// The host as it was given, with a port.
+fn authority(endpoint: &Endpoint, port: u16) -> String {
+    match endpoint.host.contains(':') && !endpoint.host.starts_with('[') {
+        true => format!("[{}]:{port}", endpoint.host),
+        false => format!("{}:{port}", endpoint.host),
     }
 }
 
@@ -138,10 +268,23 @@ fn announce(banner: &str) {
     let _ = writeln!(out, "{banner}").and_then(|()| out.flush());
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Stop,
+    Reload,
+}
+
+impl Signals {
+    async fn stop(&mut self) {
+        while self.wait().await != Signal::Stop {}
+    }
+}
+
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -149,13 +292,18 @@ impl Signals {
     fn new() -> Result<Self, String> {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
     }
 
-    async fn wait(&mut self) {
+    async fn wait(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Signal::Stop,
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.hangup.recv() => Signal::Reload,
         }
     }
 }
@@ -169,7 +317,8 @@ impl Signals {
         Ok(Self)
     }
 
-    async fn wait(&mut self) {
+    async fn wait(&mut self) -> Signal {
         let _ = tokio::signal::ctrl_c().await;
+        Signal::Stop
     }
 }

@@ -1,4 +1,5 @@
-//! Where copies may come from: this server, under the addresses at which it listens, and the hosts that the operator names.
+//! Where copies may come from: this server, under the addresses at which it listens, and the hosts that the operator names, for all
+//! accounts or for one (its setting `copy-sources`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ pub fn sources(listening: &[(SocketAddr, Service)], allowed: &[String]) -> Sourc
         let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", at.port()));
         names.into_iter().chain([at.to_string()]).map(|name| (name, *service))
     });
-    let dial = (!allowed.is_empty()).then(dial);
-    Sources::new(own.collect(), allowed.to_vec(), dial)
+    // An account may name hosts of its own, at any time.
+    Sources::new(own.collect(), allowed.to_vec(), Some(dial()))
 }
 
 fn dial() -> Dial {

@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use lazuli_testkit::chance::{Chance, number, seed};
 use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer};
+use lazuli_testkit::ledger::pause;
 use lazuli_testkit::process::{Directory, Server};
 
 /// No abuse here may make the server hold more than this.
@@ -230,6 +231,36 @@ fn giant_heads_are_refused_within_bounds() {
     fixture.still_well();
 }
 
+/// H4: a head is at most 64 KiB, and long ones that are not finished share a pool. 1,500 of 480 kB took 1.6 GB.
+#[test]
+fn unfinished_heads_share_a_pool() {
+    let fixture = Fixture::new("heads");
+    raise_file_limit(10_500);
+    let head = |bytes: usize| format!("GET /{ACCOUNT}/abuse?a={}", "x".repeat(bytes));
+    let refused = raw(fixture.address(), format!("{} HTTP/1.1\r\nHost: a\r\n\r\n", head(70_000)).as_bytes());
+    assert_eq!(refused.map(|(status, _)| status), Some(431));
+    let long = raw(fixture.address(), format!("{} HTTP/1.1\r\nHost: a\r\n\r\n", head(60_000)).as_bytes());
+    assert!(long.is_some_and(|(status, _)| status != 431), "a head of 60 kB is read");
+    let before = fixture.server.resident_kib();
+    let hold = |bytes: usize, count: usize| -> Vec<TcpStream> {
+        let head = head(bytes);
+        let open = |_| {
+            let mut stream = connect(fixture.address()).expect("it accepts");
+            stream.set_nonblocking(true).expect("a socket");
+            // It may not take all of it, or hang up.
+            let _ = stream.write(head.as_bytes());
+            stream
+        };
+        (0..count).map(open).collect()
+    };
+    let held = (hold(60_000, 1_500), hold(480_000, 500));
+    fixture.still_well();
+    let grown = fixture.server.peak_kib().saturating_sub(before) >> 10;
+    assert!(grown < 160, "{grown} MiB for heads");
+    drop(held);
+    fixture.still_well();
+}
+
 /// A body that stops, and one that was announced and never came: nothing is stored, nothing is kept.
 #[test]
 fn abandoned_bodies_leave_no_trace() {
@@ -275,6 +306,57 @@ fn raise_file_limit(to: u64) {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: Some(to), maximum: limit.maximum.map(|maximum| maximum.max(to)) };
     setrlimit(Resource::Nofile, wanted).expect("room for the test's own connections");
+}
+
+/// Bytes on disk, holes left out.
+fn used(directory: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(directory.join("extents")).expect("the extents");
+    entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.blocks() * 512)).sum()
+}
+
+/// H3. A client that does not read its download keeps no space from coming back but that of its blob, and gets its bytes when it
+/// goes on.
+#[test]
+fn a_stalled_reader_holds_only_what_it_reads() {
+    const MIB: usize = 1 << 20;
+    let fixture = Fixture::new("stalled-reader");
+    let mut client = Client::new(fixture.address());
+    let kind = [("x-ms-blob-type", "BlockBlob")];
+    let bytes: Vec<u8> = (0..32 * MIB).map(|at| ((at * 13) >> 7) as u8).collect();
+    let put = client.send("PUT", "abuse/read", "", &kind, &bytes).expect("it answers");
+    assert_eq!(put.status, 201, "{}", put.code());
+    let mut reader = BufReader::new(connect(fixture.address()).expect("it accepts"));
+    let head = format!("GET /{ACCOUNT}/abuse/read?{} HTTP/1.1\r\nHost: a\r\n\r\n", account_sas());
+    reader.get_mut().write_all(head.as_bytes()).expect("it takes the request");
+    let mut first = [0; 12];
+    reader.get_mut().peek(&mut first).expect("it begins to answer");
+
+    let other = vec![b'o'; 16 * MIB];
+    for _ in 0..12 {
+        assert_eq!(client.send("PUT", "abuse/other", "", &kind, &other).expect("it answers").status, 201);
+        assert_eq!(client.send("DELETE", "abuse/other", "", &[], &[]).expect("it answers").status, 202);
+    }
+    for number in 0..400 {
+        let name = format!("abuse/small{}", number % 4);
+        assert_eq!(client.send("PUT", &name, "", &kind, &other[..70_000]).expect("it answers").status, 201);
+    }
+    assert_eq!(client.send("DELETE", "abuse/read", "", &[], &[]).expect("it answers").status, 202);
+    let mut chance = Chance::new(1);
+    let mut falls_below = |bytes: usize| {
+        (0..100).any(|_| {
+            let done = used(&fixture._directory.0) < bytes as u64;
+            if !done {
+                pause(&mut chance);
+            }
+            done
+        })
+    };
+    assert!(falls_below(40 * MIB), "{} bytes are held by who reads 32 MiB", used(&fixture._directory.0));
+    assert!(used(&fixture._directory.0) >= 32 * MIB as u64, "what is read is there");
+    let (answer, _) = read_answer(&mut reader, false).expect("it goes on");
+    assert!(answer.status == 200 && answer.body == bytes, "the reader gets exactly its bytes");
+    assert!(falls_below(8 * MIB), "{} bytes are held by nobody", used(&fixture._directory.0));
 }
 
 /// An answer that nobody reads does not pile up in memory.

@@ -1,9 +1,11 @@
 //! No secret is ever written down. The server runs at its most talkative while every kind of credential comes by, good and bad; then
-//! neither its log nor its metrics may contain any of them.
+//! neither its log, nor its metrics, nor any file of its data directory may contain any of them.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use lazuli_testkit::client::{Answer, account_sas_of, connect, percent_encoded, read_answer, sign};
 use lazuli_testkit::process::{Directory, Server};
@@ -57,7 +59,12 @@ fn no_secret_is_written_down() {
     let (log, debug) = (directory.0.join("log"), directory.0.join("debug"));
     let account = format!("{ACCOUNT}:{}:{}", KEYS[0], KEYS[1]);
     let debug_flag = debug.display().to_string();
+    let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let elsewhere_at = elsewhere.local_addr().expect("an address").to_string();
+    let data = directory.0.join("data");
     let flags = [
+        "--copy-source",
+        &elsewhere_at,
         "--account",
         &account,
         "--log-level",
@@ -69,7 +76,7 @@ fn no_secret_is_written_down() {
         "basic",
         "--oauth-insecure",
     ];
-    let mut command = Server::command(&[], env!("CARGO_BIN_EXE_lazuli"), &directory.0.join("data"), &flags);
+    let mut command = Server::command(&[], env!("CARGO_BIN_EXE_lazuli"), &data, &flags);
     command.stderr(File::create(&log).expect("a log"));
     let server = Server::launch(command).expect("it starts");
     let mut world = World { server, secrets: Vec::new() };
@@ -80,17 +87,20 @@ fn no_secret_is_written_down() {
     tokens(&mut world);
     customer_keys(&mut world);
     copies(&mut world);
+    copy_from_elsewhere(&mut world, elsewhere);
+    stored_account(&mut world, &data);
 
     let console = world.server.console();
     let metrics = ["/metrics", "/healthz", "/"].map(|path| ask(console, "GET", path, &[], "").body);
     let World { server, secrets } = world;
     assert!(server.stop().expect("it stops").success());
-    let read = |path| String::from_utf8_lossy(&std::fs::read(path).expect("a log")).into_owned();
-    let written = [
-        ("the log", read(&log)),
-        ("the debug log", read(&debug)),
-        ("the metrics", String::from_utf8_lossy(&metrics.concat()).into_owned()),
+    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).expect("a file")).into_owned();
+    let mut written = vec![
+        ("the log".to_owned(), read(&log)),
+        ("the debug log".to_owned(), read(&debug)),
+        ("the metrics".to_owned(), String::from_utf8_lossy(&metrics.concat()).into_owned()),
     ];
+    written.extend(files(&data).iter().map(|path| (path.display().to_string(), read(path))));
     for (place, text) in &written {
         for (what, secret) in &secrets {
             assert!(secret.len() >= 16, "too short to be told from anything else: {secret}");
@@ -105,6 +115,53 @@ fn no_secret_is_written_down() {
         "requests are logged"
     );
     assert!(written[2].1.contains("lazuli"), "there are metrics");
+    assert!(written.iter().skip(3).any(|(_, text)| text.contains("confidential")), "there is data");
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|entry| files(&entry)).collect()
+}
+
+/// A copy whose source does not come to its end: what it takes to fetch it anew is kept, and sealed.
+fn copy_from_elsewhere(world: &mut World, elsewhere: TcpListener) {
+    let signature =
+        world.secret("the signature of a source that is being fetched", "c2lnbmF0dXJlLW9mLWEtc2xvdy1zb3VyY2UtLS0tLS0t");
+    let from = format!(
+        "http://{}/other/con/blob?sv=2020-12-06&sig={}",
+        elsewhere.local_addr().expect("an address"),
+        percent_encoded(&signature)
+    );
+    let slow = std::thread::spawn(move || {
+        let (stream, _) = elsewhere.accept().expect("it is asked");
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        while stream.read_line(&mut line).expect("a head") > 2 {
+            line.clear();
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"0x1\"\r\nx-ms-blob-type: BlockBlob\r\n\r\n";
+        stream.get_mut().write_all(head.as_bytes()).expect("it listens");
+        stream
+    });
+    let sas = account_sas_of(ACCOUNT, KEYS[0]);
+    let copied = world.ask("PUT", &format!("/con/slow?{sas}"), &[("x-ms-copy-source", &from)], "");
+    assert_eq!(copied.status, 202, "{}", String::from_utf8_lossy(&copied.body));
+    assert_eq!(copied.header("x-ms-copy-status"), Some("pending"));
+    drop(slow.join().expect("the source"));
+}
+
+/// An account whose keys the server made, and told once.
+fn stored_account(world: &mut World, data: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lazuli"));
+    let made = command.args(["account", "create", "storedone", "--location"]).arg(data).output().expect("it runs");
+    let told = String::from_utf8_lossy(&made.stdout).into_owned();
+    for which in ["key1", "key2"] {
+        let key = told.lines().find_map(|line| line.strip_prefix(which)).expect("a key").trim();
+        world.secret("the key of a stored account", key);
+    }
 }
 
 fn shared_access_signatures(world: &mut World) {

@@ -3,14 +3,25 @@
 //! Held true: a piece that a chunk or a block names has a claim with as many holders as there are contents and blocks
 //! naming it, less those that a garbage record still has to drop or says were handed over.
 
-use lazuli_engine::Txn;
+use lazuli_engine::content::Piece;
+use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::ContentRef;
 
-use crate::keys::BlobKeys;
-use crate::records::{Claim, Count, Dead, Epochs, Garbage, Kept, Run, encode};
+use crate::keys::{self, BlobKeys};
+use crate::records::{Claim, Count, Dead, Epochs, Garbage, Kept, Run, decode, encode};
 use crate::sparse::Forgetting;
 use crate::transact::{Decided, get};
 use crate::upload::INLINE_MAX;
+
+/// The piece that a row claims, if that is what the row does: for who checks that all content is there.
+pub fn claimed(key: &Key, value: &[u8]) -> Option<Piece> {
+    if key.column() != keys::CLAIMS {
+        return None;
+    }
+    let (extent, offset, _) = keys::read_claim(key)?;
+    let Claim { length, seal, holders: _ } = decode(value).ok()?;
+    Some(Piece { extent, offset, length, seal })
+}
 
 /// Claims pieces that were staged for this transaction: nobody can hold them yet.
 pub(crate) fn claim_staged(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) {

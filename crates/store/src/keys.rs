@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use lazuli_engine::content::Piece;
-use lazuli_engine::{Column, Key, Partition, Space};
+use lazuli_engine::{Column, Key, Partition, Space, Want};
 use lazuli_model::blob::Which;
 use lazuli_model::queue::Place;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
 use crate::feed::{Noting, Told};
+use crate::transact::Target;
 use crate::{ContainerAt, QueueAt, TableAt};
 
 pub const ROOT: Space = Space(0);
@@ -29,6 +30,7 @@ pub const FEEDS: Column = Column(b'f');
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');
 pub const SNAPSHOTS: Column = Column(b's');
+pub const CUTS: Column = Column(b'X');
 pub const VERSIONS: Column = Column(b'n');
 pub const PENDING: Column = Column(b'm');
 pub const BLOCKS: Column = Column(b'u');
@@ -65,6 +67,10 @@ const NUL: &[u8] = &[0];
 /// The row of a container, which is also the name of its partition.
 pub fn container_row(at: &ContainerAt) -> Bytes {
     [at.account.as_str().as_bytes(), NUL, at.container.as_str().as_bytes()].concat().into()
+}
+
+pub fn container_partition(at: &ContainerAt) -> Partition {
+    Partition::new(ROOT, container_row(at))
 }
 
 pub fn container(account: &str, container: &str) -> Key {
@@ -129,12 +135,18 @@ pub fn account(account: &AccountName) -> Key {
     Key::new(ROOT, ACCOUNTS, &[account.as_str().as_bytes()])
 }
 
-pub fn dead_space(space: Space) -> Key {
-    Key::new(ROOT, DEAD_SPACES, &[&space.0.to_be_bytes()])
+/// `owner` is the name of the partition in the root whose space it was.
+pub fn dead_space(space: Space, owner: &[u8]) -> Key {
+    Key::new(ROOT, DEAD_SPACES, &[&space.0.to_be_bytes(), owner])
+}
+
+/// The row of one dead space, whoever owns it. Rows of earlier versions end here, and have their owner in the value only.
+pub fn dead_spaces(space: Space) -> Key {
+    dead_space(space, &[])
 }
 
 pub fn read_dead_space(key: &Key) -> Option<Space> {
-    key.row()[..].try_into().ok().map(|id| Space(u128::from_be_bytes(id)))
+    key.row().first_chunk().map(|id| Space(u128::from_be_bytes(*id)))
 }
 
 /// The rows of what is lent of one extent change together. No account's name begins with NUL.
@@ -178,21 +190,6 @@ pub fn read_claim(key: &Key) -> Option<(u64, u64, Bytes)> {
     let number =
         |at: usize| row.get(at..at + 8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")));
     Some((number(0)?, number(8)?, row.slice(16..)))
-}
-
-/// The partition that a row of a dead space belongs to.
-pub fn owner(key: &Key) -> Bytes {
-    match key.column() {
-        HEADS | TEXTS | MESSAGES => Bytes::new(),
-        column if crate::file::keys::COLUMNS.contains(&column) => Bytes::new(),
-        CLAIMS => read_claim(key).map_or_else(Bytes::new, |claim| claim.2),
-        TAGGED => read_tagged(key).map_or_else(Bytes::new, |tagged| tagged.2),
-        PAST_TAGGED => read_past_tagged(key).map_or_else(Bytes::new, |past| past.0),
-        DUE => read_due(key).map_or_else(Bytes::new, |due| due.1),
-        EXPIRIES => read_expiry(key).map_or_else(Bytes::new, |expiry| expiry.1),
-        NOTED => noted_by(key),
-        _ => name_of(key),
-    }
 }
 
 /// When a blob expires, and its name.
@@ -308,6 +305,11 @@ pub fn read_tag_name(key: &Key) -> Option<(String, String, String)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
+/// Copies that are pending are few, and change together.
+pub fn unfinished_partition() -> Partition {
+    Partition::new(ROOT, Bytes::from_static(&[0, b'g']))
+}
+
 /// A copy to a blob is pending, or was.
 pub fn unfinished(keys: &BlobKeys, copy: u128) -> Key {
     Key::new(ROOT, UNFINISHED, &[&keys.space.0.to_be_bytes(), &copy.to_be_bytes(), &keys.name])
@@ -375,12 +377,26 @@ impl BlobKeys {
         Partition::new(self.space, self.name.clone())
     }
 
+    /// For a transaction that writes the blob: it asks first for these rows, of which most names have one at most.
+    pub fn written(&self) -> Target {
+        let keys = self.clone();
+        Target::wanting(self.partition(), move || {
+            let rows = [keys.base(), keys.versions_only(), keys.deleted(Which::Current), keys.pending(), keys.cut()];
+            rows.into_iter().map(Want::Get).collect()
+        })
+    }
+
     pub fn base(&self) -> Key {
         Key::new(self.space, BASES, &[&self.name])
     }
 
     pub fn pending(&self) -> Key {
         Key::new(self.space, PENDING, &[&self.name])
+    }
+
+    /// Hides snapshots that are yet to be deleted.
+    pub fn cut(&self) -> Key {
+        Key::new(self.space, CUTS, &[&self.name])
     }
 
     pub fn snapshots(&self) -> Key {
@@ -426,6 +442,11 @@ impl BlobKeys {
 
     pub fn garbage(&self, stamp: u64) -> Key {
         self.numbered(GARBAGE, stamp)
+    }
+
+    /// The transaction that left a garbage row, whose stamp is also the id of the content that it wrote.
+    pub fn garbage_stamp(&self, row: &Key) -> Option<u64> {
+        row.row().get(self.name.len() + 1..)?.first_chunk().map(|stamp| u64::from_be_bytes(*stamp))
     }
 
     /// The garbage of a blob that had expired: beside that of the operation that met it.
@@ -578,6 +599,21 @@ impl TableKeys {
         column(self.space, ENTITIES)
     }
 
+    /// The partition that all of `ranges` lie in, if there is one. Ranges are within a partition if both their ends begin
+    /// with its name and what may follow one (NUL, or U+0001 behind it all).
+    pub fn single_partition(&self, ranges: &[(Key, Key)]) -> Option<Partition> {
+        let named = |key: &Key| {
+            let row = key.row();
+            row.iter().position(|byte| *byte <= 1).map(|end| row.slice(..end))
+        };
+        let name = named(&ranges.first()?.0)?;
+        let within = |(from, to): &(Key, Key)| {
+            [from, to].into_iter().all(|key| key.column() == ENTITIES && named(key).as_ref() == Some(&name))
+                && from.row().get(name.len()) == Some(&0)
+        };
+        ranges.iter().all(within).then(|| Partition::new(self.space, name))
+    }
+
     /// A place among the entities, which need not be one's.
     pub fn raw(&self, parts: &[&[u8]]) -> Key {
         Key::new(self.space, ENTITIES, parts)
@@ -594,6 +630,7 @@ pub fn read_entity(key: &[u8]) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout;
 
     #[test]
     fn rows_keep_the_order_of_names() {
@@ -618,7 +655,7 @@ mod tests {
             assert!(pair[0] < pair[1] && keys.message(pair[0]) < keys.message(pair[1]), "{pair:?}");
         }
         for key in [keys.head(), keys.message(places[2]), keys.text(Timestamp::from_ticks(3))] {
-            assert_eq!(owner(&key), keys.partition().name);
+            assert_eq!(layout(&key), Some(keys.partition()));
         }
     }
 
@@ -635,17 +672,15 @@ mod tests {
         let time = Timestamp::from_ticks(0x0100_0000_0000_0001);
         for which in [Which::Current, Which::Snapshot(time), Which::Version(time)] {
             let key = keys.due(time, which);
-            assert_eq!((read_due(&key), owner(&key)), (Some((time, keys.name.clone(), which)), keys.name.clone()));
-            assert_eq!(owner(&keys.deleted(which)), keys.name);
+            assert_eq!(read_due(&key), Some((time, keys.name.clone(), which)));
         }
         let key = keys.tagged("tag", "");
         assert_eq!(read_tagged(&key), Some((Bytes::from("tag"), Bytes::new(), keys.name.clone())));
-        assert_eq!(owner(&key), keys.name);
         assert_eq!(read_unfinished(&unfinished(&keys, 8)), Some((keys.clone(), 8)));
         let past = |which, is_deleted| Past { which, is_deleted };
         for past in [past(Which::Version(time), false), past(Which::Version(time), true), past(Which::Current, true)] {
             let key = keys.past_tagged("tag", "value", past).unwrap();
-            assert_eq!((read_past_tagged(&key), owner(&key)), (Some((keys.name.clone(), past)), keys.name.clone()));
+            assert_eq!(read_past_tagged(&key), Some((keys.name.clone(), past)));
         }
         assert_eq!(keys.past_tagged("tag", "value", past(Which::Snapshot(time), true)), None);
         let key = tag_name("account", "tag", "box");

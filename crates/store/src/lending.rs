@@ -5,8 +5,8 @@
 //!
 //! Why no piece is given back that another partition holds:
 //! * A copy writes both rows, and only then looks whether the lender still claims the piece. The sweeper looks for rows only after
-//!   the claim has gone. So one of the two sees the other: the copy finds no claim and copies the bytes, which its reader's pin
-//!   keeps; or the sweeper finds the borrower.
+//!   the claim has gone. So one of the two sees the other: the copy finds no claim and copies the bytes, which its reader
+//!   holds; or the sweeper finds the borrower.
 //! * A borrower that has no claim yet may be on its way. It claims within [`CLAIM_SECONDS`] of the time in its row, or not at all;
 //!   until twice that has passed, it counts as a holder.
 //! * A row goes only if its holder has no claim, and the row says what it said when that was seen: whoever borrows anew
@@ -34,6 +34,8 @@ const BELIEVED_SECONDS: u64 = 2 * CLAIM_SECONDS;
 
 /// Pieces that one transaction writes down, or one look is about.
 const PAGE: usize = 500;
+/// Holders of a piece that are looked at together; few pieces have more than two.
+const HOLDERS: usize = 16;
 
 /// What may be done about a piece that a partition has let go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +82,7 @@ impl Store {
             written.await?;
         }
         for page in runs.chunks(PAGE) {
-            if !self.look(|txn| all_claimed(txn, from, page)).await? {
+            if !self.look(&from.partition(), |txn| all_claimed(txn, from, page)).await? {
                 return Ok(None);
             }
         }
@@ -90,19 +92,47 @@ impl Store {
     /// What may be done about each of `runs`, which lost their last claim in some partition; and rows that have no holder.
     pub(crate) async fn judge(&self, runs: &[Run], now: Timestamp) -> Result<(Vec<Verdict>, Vec<Stale>), Failure> {
         let (mut verdicts, mut stale) = (Vec::with_capacity(runs.len()), Vec::new());
-        for page in runs.chunks(PAGE) {
-            let judged = self
-                .look(|txn| {
-                    let mut stale = Vec::new();
-                    let verdicts =
-                        page.iter().map(|run| judge(txn, run, now, &mut stale)).collect::<Decided<Vec<_>>>()?;
-                    Ok((verdicts, stale))
-                })
-                .await?;
-            verdicts.extend(judged.0);
-            stale.extend(judged.1);
+        for run in runs {
+            verdicts.push(self.judge_run(run, now, &mut stale).await?);
         }
         Ok((verdicts, stale))
+    }
+
+    /// Goes through the holders up to the first that claims the piece. Each is asked after its row was seen, which is what
+    /// makes the order of the two sides' steps count.
+    async fn judge_run(&self, run: &Run, now: Timestamp, stale: &mut Vec<Stale>) -> Result<Verdict, Failure> {
+        let at = keys::lent_partition(run.extent);
+        let prefix = keys::lent_of(run.start());
+        let (mut from, end) = (prefix.clone(), prefix.after_prefix());
+        let mut verdict = Verdict::Free;
+        loop {
+            let rows = self.look(&at, |txn| Ok(txn.scan(&from, &end, HOLDERS)?)).await?;
+            let Some(last) = rows.last().map(|(key, _)| key.clone()) else { return Ok(verdict) };
+            for (key, bytes) in rows {
+                match self.holder_state(&key, &bytes, now).await? {
+                    State::Claims => return Ok(Verdict::Held),
+                    State::Gone => stale.push((key, bytes)),
+                    State::MayClaim { until } => {
+                        verdict = match verdict {
+                            Verdict::Ask(earlier) => Verdict::Ask(earlier.max(until)),
+                            Verdict::Free | Verdict::Held => Verdict::Ask(until),
+                        }
+                    }
+                }
+            }
+            from = last.successor();
+        }
+    }
+
+    /// Whether who is written down as a holder claims the piece, or may be about to.
+    async fn holder_state(&self, key: &Key, bytes: &Bytes, now: Timestamp) -> Result<State, Failure> {
+        let Some((extent, offset, holder)) = keys::read_lent(key) else { return Ok(State::Gone) };
+        let claim = holder.claim(&Run { extent, offset, length: 0, seal: 0 }.piece());
+        if self.look(&holder.partition(), |txn| get::<Claim>(txn, &claim)).await?.is_some() {
+            return Ok(State::Claims);
+        }
+        let until = decode::<Holding>(bytes)?.since.map(|since| since.plus_seconds(BELIEVED_SECONDS));
+        Ok(until.filter(|until| *until > now).map_or(State::Gone, |until| State::MayClaim { until }))
     }
 
     /// Removes rows that still say what was seen.
@@ -130,19 +160,14 @@ impl Store {
     /// A page of all rows, for a round: those that have no holder are forgotten. Gives where to go on.
     pub(crate) async fn visit_lent(&self, from: &Key, now: Timestamp) -> Result<Option<Key>, Failure> {
         let end = keys::column(keys::ROOT, keys::LENT).after_prefix();
-        let (next, stale) = self
-            .look(|txn| {
-                let rows = txn.scan(from, &end, PAGE)?;
-                let next = rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor());
-                let mut stale = Vec::new();
-                for (key, bytes) in rows {
-                    if let State::Gone = state(txn, &key, &bytes, now)? {
-                        stale.push((key, bytes));
-                    }
-                }
-                Ok((next, stale))
-            })
-            .await?;
+        let rows = self.rows(from, &end, PAGE).await?;
+        let next = rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor());
+        let mut stale = Vec::new();
+        for (key, bytes) in rows {
+            if let State::Gone = self.holder_state(&key, &bytes, now).await? {
+                stale.push((key, bytes));
+            }
+        }
         self.forget_lent(stale).await?;
         Ok(next)
     }
@@ -172,42 +197,4 @@ enum State {
     Claims,
     MayClaim { until: Timestamp },
     Gone,
-}
-
-fn state(txn: &mut Txn<'_>, key: &Key, bytes: &Bytes, now: Timestamp) -> Decided<State> {
-    let Some((extent, offset, holder)) = keys::read_lent(key) else {
-        return Ok(State::Gone);
-    };
-    let piece = Run { extent, offset, length: 0, seal: 0 }.piece();
-    if get::<Claim>(txn, &holder.claim(&piece))?.is_some() {
-        return Ok(State::Claims);
-    }
-    let until = decode::<Holding>(bytes)?.since.map(|since| since.plus_seconds(BELIEVED_SECONDS));
-    Ok(until.filter(|until| *until > now).map_or(State::Gone, |until| State::MayClaim { until }))
-}
-
-/// Goes through the holders up to the first that claims the piece.
-fn judge(txn: &mut Txn<'_>, run: &Run, now: Timestamp, stale: &mut Vec<Stale>) -> Decided<Verdict> {
-    let prefix = keys::lent_of(run.start());
-    let (mut from, end) = (prefix.clone(), prefix.after_prefix());
-    let mut verdict = Verdict::Free;
-    loop {
-        let rows = txn.scan(&from, &end, 16)?;
-        let Some(last) = rows.last().map(|(key, _)| key.clone()) else {
-            return Ok(verdict);
-        };
-        for (key, bytes) in rows {
-            match state(txn, &key, &bytes, now)? {
-                State::Claims => return Ok(Verdict::Held),
-                State::Gone => stale.push((key, bytes)),
-                State::MayClaim { until } => {
-                    verdict = match verdict {
-                        Verdict::Ask(earlier) => Verdict::Ask(earlier.max(until)),
-                        Verdict::Free | Verdict::Held => Verdict::Ask(until),
-                    }
-                }
-            }
-        }
-        from = last.successor();
-    }
 }

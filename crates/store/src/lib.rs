@@ -15,6 +15,7 @@ mod crypt;
 mod feed;
 mod file;
 mod keys;
+mod layout;
 mod lending;
 mod manifest;
 mod md5;
@@ -22,6 +23,7 @@ mod onward;
 mod queue;
 mod readers;
 mod records;
+mod secrets;
 mod service;
 mod sparse;
 mod sweep;
@@ -29,18 +31,21 @@ mod table;
 mod tags;
 mod transact;
 
-pub use account::{AccountTrouble, Changes, KnownAccount};
+pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
+pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
     ShareItem, SharePage,
 };
+pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
+pub use secrets::{Random, SecretsKey};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, Found, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
@@ -106,6 +111,7 @@ pub struct Store {
     tag_names: Arc<tags::Announced>,
     rehydration: Rehydration,
     accounts: Arc<account::Cache>,
+    vault: secrets::Vault,
     breaks: Arc<file::Breaks>,
     /// Windows of a sparse content that one transaction of a copy takes.
     copied_at_once: usize,
@@ -125,6 +131,7 @@ impl Store {
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
+            vault: secrets::Vault::default(),
             breaks: Arc::default(),
             rehydration: Rehydration::DEFAULT,
             tag_names: Arc::default(),
@@ -149,7 +156,7 @@ impl Store {
         Self { digests: Arc::new(md5::Digests::here()), ..self }
     }
 
-    /// The engine's clock; the only one there is.
+    /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_ticks(self.engine.now().0)
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lazuli_engine::{Fault, Txn};
 use lazuli_model::blob::ContentRef;
 
-use crate::crypt::Nonce;
+use crate::crypt::Cipher;
 use crate::keys::BlobKeys;
 use crate::records::{Chunk, Entry, Place, decode_with_tail, encode_with_tail};
 use crate::upload::Body;
@@ -23,12 +23,12 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Of a body put in one piece.
-    pub fn of_body(body: &Body, length: u64, nonce: Option<Nonce>) -> Self {
+    pub fn of_body(body: &Body, length: u64, cipher: Cipher) -> Self {
         if length == 0 {
             return Self::default();
         }
         let (place, tail) = body.place();
-        let chunk = Chunk { entries: vec![Entry { id: None, length, holds: true, place, nonce }] };
+        let chunk = Chunk { entries: vec![Entry { id: None, length, holds: true, place, cipher }] };
         Self { chunks: vec![(0, encode_with_tail(&chunk, &[tail]))], length, blocks: 0 }
     }
 
@@ -100,8 +100,13 @@ impl Loaded {
         let mut parts = Vec::with_capacity(chunk.entries.len());
         for entry in chunk.entries {
             let inline = match entry.place {
-                Place::Inline if entry.length <= tail.len() as u64 => tail.split_to(entry.length as usize),
-                Place::Inline => return Err(Fault::Corrupt("a chunk has fewer inline bytes than it says".into())),
+                Place::Inline => {
+                    let stored = entry.cipher.stored_length(entry.length);
+                    if stored > tail.len() as u64 {
+                        return Err(Fault::Corrupt("a chunk has fewer inline bytes than it says".into()));
+                    }
+                    tail.split_to(stored as usize)
+                }
                 Place::Pieces(_) => Bytes::new(),
             };
             let begins = next;
@@ -130,7 +135,7 @@ mod tests {
 
     fn entry(length: u64) -> (Entry, Bytes) {
         (
-            Entry { id: None, length, holds: true, place: Place::Inline, nonce: None },
+            Entry { id: None, length, holds: true, place: Place::Inline, cipher: Cipher::None },
             Bytes::from(vec![7; length as usize]),
         )
     }

@@ -15,12 +15,14 @@ use lazuli_model::file::{Sddl, Share};
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::table::{Entity as TableEntity, Table};
-use lazuli_model::{BlockId, Tags, Timestamp};
+use lazuli_model::{BlockId, Lease, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::crypt::Nonce;
+use crate::account::AccountRow;
+use crate::crypt::Cipher;
 use crate::file::rows as file;
+use crate::secrets::SealedBox;
 use crate::sparse::Forgetting;
 
 /// A value with a version, and the encoding it had before.
@@ -56,24 +58,44 @@ fn read_postcard<T: DeserializeOwned>(body: &[u8]) -> Option<(T, &[u8])> {
     postcard::take_from_bytes(body).ok()
 }
 
+/// Makes a record of a type: of its first version, or of a later one that can be made `from` the one before.
+macro_rules! record {
+    ($type:ty) => {
+        impl Record for $type {
+            const NAME: &'static str = stringify!($type);
+            const VERSION: u8 = 1;
+            type Before = Nothing;
+
+            fn from_before(before: Nothing) -> Self {
+                match before {}
+            }
+
+            fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+                read_postcard(body)
+            }
+        }
+    };
+    ($type:ty = $version:literal from $before:ty) => {
+        impl Record for $type {
+            const NAME: &'static str = stringify!($type);
+            const VERSION: u8 = $version;
+            type Before = $before;
+
+            fn from_before(before: $before) -> Self {
+                before.into()
+            }
+
+            fn read(body: &[u8]) -> Option<(Self, &[u8])> {
+                read_postcard(body)
+            }
+        }
+    };
+}
+
 /// Makes records of types, and [`KINDS`] of them. Called once, so that no kind is left out.
 macro_rules! records {
-    ($($type:ty),* $(,)?) => {
-        $(
-            impl Record for $type {
-                const NAME: &'static str = stringify!($type);
-                const VERSION: u8 = 1;
-                type Before = Nothing;
-
-                fn from_before(before: Nothing) -> Self {
-                    match before {}
-                }
-
-                fn read(body: &[u8]) -> Option<(Self, &[u8])> {
-                    read_postcard(body)
-                }
-            }
-        )*
+    ($($type:ty $(= $version:literal from $before:ty)?),* $(,)?) => {
+        $(record!($type $(= $version from $before)?);)*
 
         /// Every kind of record there is.
         pub const KINDS: &[Kind] = &[$(Kind { name: stringify!($type), reread: reread::<$type> }),*];
@@ -98,7 +120,7 @@ records!(
     Container,
     ServiceProperties,
     DeadSpace,
-    Pending,
+    Pending = 2 from PendingUnleased,
     Block,
     Chunk,
     Count,
@@ -113,6 +135,7 @@ records!(
     Tags,
     PastTags,
     Due,
+    Cut,
     DeletedContainer,
     TagName,
     Table,
@@ -128,13 +151,17 @@ records!(
     file::Build,
     file::Gateway,
     file::Buried,
+    file::Usage,
     file::Head,
     file::Held,
     file::NameRow,
     file::NodeRow,
     file::Snapshot,
     file::Superseded,
+    AccountRow = 2 from Account,
 );
+
+record!(PendingUnleased);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -279,8 +306,7 @@ pub struct Entry {
     /// Whether this entry is the one by which the content holds the pieces; a repetition is not.
     pub holds: bool,
     pub place: Place,
-    /// Of bytes that a customer's key encrypts.
-    pub nonce: Option<Nonce>,
+    pub cipher: Cipher,
 }
 
 /// An uncommitted block.
@@ -289,7 +315,7 @@ pub struct Block {
     pub id: BlockId,
     pub length: u64,
     pub place: Place,
-    pub nonce: Option<Nonce>,
+    pub cipher: Cipher,
 }
 
 /// There are uncommitted blocks under this name.
@@ -304,6 +330,26 @@ pub struct Pending {
     pub touched: Timestamp,
     /// Of all of them.
     pub encryption: Encryption,
+    /// A name without a blob can be leased.
+    pub lease: Lease,
+}
+
+/// [`Pending`] in its first version.
+#[derive(Serialize, Deserialize)]
+pub struct PendingUnleased {
+    epoch: u64,
+    count: u32,
+    inline: u64,
+    id_length: u32,
+    touched: Timestamp,
+    encryption: Encryption,
+}
+
+impl From<PendingUnleased> for Pending {
+    fn from(before: PendingUnleased) -> Self {
+        let PendingUnleased { epoch, count, inline, id_length, touched, encryption } = before;
+        Self { epoch, count, inline, id_length, touched, encryption, lease: Lease::Available }
+    }
 }
 
 /// How many records share a content.
@@ -340,12 +386,14 @@ pub struct Errand {
 /// What a copy does that takes more than one transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Task {
-    /// It fetches its source from another host, and the blob says that it is pending.
+    /// It fetches its source from another host, and the blob says that it is pending. Written by a store without a key.
     Fetch(Fetch),
     /// It gathers a content that no record has yet.
     Build { content: u64 },
     /// It changes an incremental copy, which nobody reads meanwhile.
     Follow,
+    /// As `Fetch`, with what it takes to fetch sealed: signatures and tokens are in it.
+    SealedFetch(SealedBox),
 }
 
 /// What it takes to fetch a source anew.
@@ -396,6 +444,22 @@ pub enum Garbage {
     },
     /// No claim is left on these.
     Pieces(Vec<Run>),
+    /// Snapshots that the row of the cut hides.
+    Cut,
+    /// Snapshots that were deleted softly, up to that time.
+    Purged {
+        until: Timestamp,
+    },
+}
+
+/// Snapshots that were deleted together and were too many for one transaction. They are gone for everybody, but for the sweeper, which
+/// deletes their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// The latest of them.
+    pub until: Timestamp,
+    /// How long they are kept, if they are.
+    pub kept: Option<Deleted>,
 }
 
 /// Which pieces of a dead list went over to another holder, with their claims. Whichever way is shorter to say.
@@ -500,8 +564,9 @@ mod tests {
 
     #[test]
     fn a_tail_is_shared_with_the_value() {
-        let chunk =
-            Chunk { entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline, nonce: None }] };
+        let chunk = Chunk {
+            entries: vec![Entry { id: None, length: 5, holds: true, place: Place::Inline, cipher: Cipher::None }],
+        };
         let bytes = encode_with_tail(&chunk, &[Bytes::from_static(b"hel"), Bytes::from_static(b"lo")]);
         let (read, tail) = decode_with_tail::<Chunk>(&bytes).unwrap();
         assert_eq!((read, &tail[..]), (chunk, &b"hello"[..]));
@@ -526,6 +591,21 @@ mod tests {
         assert_eq!(decode::<Wide>(&encode(&Count(3))), Ok(Wide(3)));
         assert_eq!(decode::<Wide>(&encode(&Wide(4))), Ok(Wide(4)));
         assert!(decode::<Count>(&encode(&Wide(4))).is_err(), "nobody reads the future");
+    }
+
+    #[test]
+    fn uncommitted_blocks_of_the_first_version_have_no_lease() {
+        let before = PendingUnleased {
+            epoch: 7,
+            count: 2,
+            inline: 10,
+            id_length: 4,
+            touched: Timestamp::from_ticks(9),
+            encryption: Encryption::Service,
+        };
+        let read: Pending = decode(&encode(&before)).unwrap();
+        assert_eq!((read.epoch, read.count, read.inline, read.lease), (7, 2, 10, Lease::Available));
+        assert_eq!(decode::<Pending>(&encode(&read)), Ok(read));
     }
 
     #[test]

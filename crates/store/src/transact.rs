@@ -3,12 +3,14 @@
 //! Held true: a transaction that began settles whether or not its caller waits, and so do the bytes staged for it:
 //! adopted when it committed, given back when it was refused, left for the next start when nobody knows.
 
+use bytes::Bytes;
 use lazuli_engine::content::Staged;
-use lazuli_engine::{EngineExt, Fault, Halt, Key, Partition, Stop, Txn};
+use lazuli_engine::{EngineExt, Fault, Halt, Key, Partition, Space, Stop, Txn, Want};
 use lazuli_model::{Refusal, Timestamp};
 
+use crate::keys::{self, BlobKeys};
 use crate::records::{self, Record};
-use crate::{BlobAt, Failure, Store, keys, onward};
+use crate::{BlobAt, ContainerAt, Failure, Store, onward};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
 #[derive(Debug)]
@@ -57,10 +59,25 @@ pub(crate) fn now(txn: &Txn<'_>) -> Timestamp {
     Timestamp::from_ticks(txn.stamp().0)
 }
 
-/// The id of the container that `at` is in.
-pub(crate) fn container_id(txn: &mut Txn<'_>, at: &BlobAt) -> Decided<u128> {
-    let bytes = txn.get(&keys::container(at.account.as_str(), at.container.as_str()))?;
-    Ok(records::decode_container_id(&bytes.ok_or(Refusal::ContainerNotFound)?)?)
+/// Where a transaction happens, and what it is going to read there. An engine that has to fetch rows then fetches them at
+/// once; one that has them at hand does not ask.
+pub(crate) struct Target {
+    at: Partition,
+    wants: Option<Wants>,
+}
+
+type Wants = Box<dyn Fn() -> Vec<Want> + Send>;
+
+impl Target {
+    pub fn wanting(at: Partition, wants: impl Fn() -> Vec<Want> + Send + 'static) -> Self {
+        Self { at, wants: Some(Box::new(wants)) }
+    }
+}
+
+impl From<Partition> for Target {
+    fn from(at: Partition) -> Self {
+        Self { at, wants: None }
+    }
 }
 
 /// Staged pieces of a transaction that is under way. If the runtime stops and takes the task with it, the engine may
@@ -76,38 +93,86 @@ impl Drop for Undecided {
 }
 
 impl Store {
+    /// One moment of one partition.
     pub(crate) async fn look<T: Send>(
         &self,
+        at: &Partition,
         look: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
-        self.engine.read(|txn| look(txn).map_err(Stop::from)).await?
+        self.engine.read(at, |txn| look(txn).map_err(Stop::from)).await?
+    }
+
+    /// Rows of many partitions of a space, each partition at some moment.
+    pub(crate) async fn scan<T: Send>(
+        &self,
+        space: Space,
+        scan: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
+    ) -> Result<T, Failure> {
+        self.engine.survey(space, |txn| scan(txn).map_err(Stop::from)).await?
+    }
+
+    /// Up to `limit` rows of a space with `from <= key < end`.
+    pub(crate) async fn rows(&self, from: &Key, end: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Failure> {
+        self.scan(from.space(), |txn| Ok(txn.scan(from, end, limit)?)).await
+    }
+
+    /// The id of a container that exists right now.
+    pub(crate) async fn container_id(&self, at: &ContainerAt) -> Result<u128, Failure> {
+        self.container_id_if_any(at).await?.ok_or_else(|| Refusal::ContainerNotFound.into())
+    }
+
+    pub(crate) async fn container_id_if_any(&self, at: &ContainerAt) -> Result<Option<u128>, Failure> {
+        let key = keys::container(at.account.as_str(), at.container.as_str());
+        let bytes = self.look(&keys::container_partition(at), |txn| Ok(txn.get(&key)?)).await?;
+        Ok(bytes.map(|bytes| records::decode_container_id(&bytes)).transpose()?)
+    }
+
+    /// Looks at a blob. What is refused in a container that has gone meanwhile, whose rows go one by one, is looked at afresh: then
+    /// there is no such container, or there is another.
+    pub(crate) async fn look_blob<T: Send>(
+        &self,
+        at: &BlobAt,
+        look: impl Fn(&mut Txn<'_>, &BlobKeys) -> Decided<T> + Send + Sync,
+    ) -> Result<(BlobKeys, T), Failure> {
+        let container = at.container_at();
+        loop {
+            let keys = BlobKeys::new(self.container_id(&container).await?, at.blob.as_str());
+            match self.look(&keys.partition(), |txn| look(txn, &keys)).await {
+                Ok(seen) => return Ok((keys, seen)),
+                Err(Failure::Refused(_)) if self.container_id(&container).await? != keys.space.0 => {}
+                Err(failure) => return Err(failure),
+            }
+        }
     }
 
     /// Submitted at the call, so that several can be under way before the first is waited for.
     pub(crate) fn transact<T: Send + 'static>(
         &self,
-        at: Partition,
+        target: impl Into<Target>,
         decide: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, Failure>> + Send {
-        let answer = self.engine.transact(at, move |txn| decide(txn).map_err(Stop::from));
+        let Target { at, wants } = target.into();
+        let wants = move || wants.as_ref().map(|wants| wants()).unwrap_or_default();
+        let answer = self.engine.transact_wanting(at, wants, move |txn| decide(txn).map_err(Stop::from));
         async move { answer.await? }
     }
 
     /// A transaction whose records name the pieces of `staged`.
     pub(crate) async fn transact_staged<T: Send + 'static>(
         &self,
-        at: Partition,
+        target: impl Into<Target>,
         staged: Option<Staged>,
         decide: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + 'static,
     ) -> Result<T, Failure> {
+        let target = target.into();
         let Some(staged) = staged else {
-            return self.transact(at, decide).await;
+            return self.transact(target, decide).await;
         };
         let store = self.clone();
         let mut undecided = Undecided(Some(staged));
         // If the caller goes away, the pieces must not be dropped while a record comes to name them.
         onward(async move {
-            let answer = store.transact(at, decide).await;
+            let answer = store.transact(target, decide).await;
             match (&answer, undecided.0.take()) {
                 (Ok(_), Some(staged)) => staged.adopted(),
                 (Err(Failure::Refused(_)), staged) => drop(staged),

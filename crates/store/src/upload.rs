@@ -7,8 +7,9 @@ use lazuli_engine::content::{Stage, Staged};
 use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::Refusal;
 use md5::Digest;
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::crypt::{Lock, Nonce, Sealing};
+use crate::crypt::{Cipher, Lock, SEGMENT, Sealing};
 use crate::md5::{Digests, Job, Md5};
 use crate::records::{Place, Run};
 use crate::{Failure, Store};
@@ -19,10 +20,12 @@ pub(crate) const INLINE_MAX: u64 = 16 << 10;
 /// So many bytes are handed over at a time, to be digested beside the write.
 const DIGEST_BATCH: usize = 1 << 20;
 const DIGEST_PARTS: usize = 1024;
+/// The same for who sends slowly; it doubles while that is used up.
+const DIGEST_BATCH_SLOW: usize = 64 << 10;
 
 /// The body of a request, as the protocol hands it over.
 pub trait Source: Send {
-    /// The next bytes, or `None` at the end.
+    /// The next bytes, or `None` at the end. No bytes say that little or nothing has come for a while.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>>;
 }
 
@@ -52,8 +55,8 @@ pub struct Received {
     pub crc64: u64,
     /// Computed when asked for.
     pub md5: Option<[u8; 16]>,
-    /// Given when the bytes were encrypted on the way; the digests are those of what the client sent.
-    pub(crate) nonce: Option<Nonce>,
+    /// Whether the bytes were encrypted on the way, and how. Length and digests are those of what the client sent.
+    pub(crate) cipher: Cipher,
     pub(crate) body: Body,
 }
 
@@ -109,6 +112,10 @@ impl Store {
         let mut upload = Upload { store: self, expected, small: BytesMut::new(), stage: None, digest, sealing };
         let mut length = 0;
         while let Some(bytes) = body.next().await.map_err(refusal)? {
+            if bytes.is_empty() {
+                upload.rest().await?;
+                continue;
+            }
             length += bytes.len() as u64;
             if expected.is_some_and(|expected| length > expected) {
                 return Err(wrong_length("The body is longer than Content-Length says.").into());
@@ -161,7 +168,8 @@ impl Upload<'_> {
             return Ok(());
         }
         if self.stage.is_none() {
-            self.stage = Some(self.store.content.stage(self.expected));
+            let expected = self.expected.map(|expected| self.cipher().stored_length(expected));
+            self.stage = Some(self.store.content.stage(expected));
             if !self.small.is_empty() {
                 let small = self.small.split().freeze();
                 self.put(small).await?;
@@ -184,17 +192,44 @@ impl Upload<'_> {
         }
     }
 
-    async fn finish(mut self, length: u64) -> Result<Received, Failure> {
-        let nonce = self.sealing.as_ref().map(|sealing| sealing.nonce());
-        let Some(stage) = self.stage else {
+    fn cipher(&self) -> Cipher {
+        self.sealing.as_ref().map_or(Cipher::None, |sealing| sealing.cipher())
+    }
+
+    /// Holds as little as can be until more comes.
+    async fn rest(&mut self) -> Result<(), Failure> {
+        if let Some(digest) = &mut self.digest {
+            digest.rest().await?;
+        }
+        if let Some(stage) = &mut self.stage {
+            stage.rest().await?;
+        }
+        Ok(())
+    }
+
+    async fn finish(self, length: u64) -> Result<Received, Failure> {
+        let cipher = self.cipher();
+        let Some(mut stage) = self.stage else {
             let bytes = self.small.freeze();
             let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
             let md5 = self.digest.map(|_| md5::Md5::digest(&bytes).into());
-            let bytes = match &mut self.sealing {
-                Some(sealing) => sealing.seal(bytes),
+            let bytes = match self.sealing {
+                Some(mut sealing) => {
+                    debug_assert!(length < SEGMENT, "what is inline is one segment");
+                    sealing.seal(bytes);
+                    sealing.finish().0
+                }
                 None => bytes,
             };
-            return Ok(Received { length, crc64, md5, nonce, body: Body::Inline(bytes) });
+            return Ok(Received { length, crc64, md5, cipher, body: Body::Inline(bytes) });
+        };
+        let sent_crc64 = match self.sealing {
+            Some(sealing) => {
+                let (last, crc64) = sealing.finish();
+                stage.write(last).await?;
+                Some(crc64)
+            }
+            None => None,
         };
         let digest = async {
             match self.digest {
@@ -205,9 +240,18 @@ impl Upload<'_> {
         // The rest is digested while the disk is waited for.
         let (staged, md5) = tokio::join!(stage.finish(), digest);
         let (staged, md5) = (staged?, md5?);
-        let crc64 = self.sealing.map_or(staged.crc64(), |sealing| sealing.crc64());
-        Ok(Received { length, crc64, md5, nonce, body: Body::Staged(staged) })
+        if cipher != Cipher::None && !holds_whole_segments(&staged) {
+            return Err(Fault::Unavailable("content was cut within a segment".into()).into());
+        }
+        let crc64 = sent_crc64.unwrap_or(staged.crc64());
+        Ok(Received { length, crc64, md5, cipher, body: Body::Staged(staged) })
     }
+}
+
+/// Pieces are cut at multiples of a segment, or what one of them holds could not be opened without the next.
+fn holds_whole_segments(staged: &Staged) -> bool {
+    let before_last = staged.pieces().split_last().map_or(&[][..], |(_, before)| before);
+    before_last.iter().all(|piece| piece.length.is_multiple_of(SEGMENT))
 }
 
 /// MD5 beside the write, in short turns, so that a slow client occupies no thread. One batch is being digested while the
@@ -216,24 +260,50 @@ pub(crate) struct Digesting<'a> {
     service: &'a Digests,
     batch: Vec<Bytes>,
     size: usize,
+    /// A batch that is as large as this is digested.
+    enough: usize,
+    /// For the batch.
+    room: Option<OwnedSemaphorePermit>,
     state: State,
 }
 
 enum State {
     Idle(Md5),
-    Busy(Job),
+    Busy(Job, Option<OwnedSemaphorePermit>),
     Lost,
 }
 
 impl<'a> Digesting<'a> {
     pub fn new(service: &'a Digests) -> Self {
-        Self { service, batch: Vec::new(), size: 0, state: State::Idle(Md5::new()) }
+        Self { service, batch: Vec::new(), size: 0, enough: DIGEST_BATCH, state: State::Idle(Md5::new()), room: None }
     }
 
     pub async fn update(&mut self, bytes: Bytes) -> Result<(), Fault> {
+        let room = self.service.room(bytes.len());
+        let is_full = room.is_none();
+        match (&mut self.room, room) {
+            (Some(has), Some(more)) => has.merge(more),
+            (has, Some(more)) => *has = Some(more),
+            (_, None) => {}
+        }
         self.size += bytes.len();
         self.batch.push(bytes);
-        if self.size >= DIGEST_BATCH || self.batch.len() >= DIGEST_PARTS {
+        if is_full {
+            self.turn().await?;
+            self.state = State::Idle(self.idle().await?);
+            return Ok(());
+        }
+        if self.size >= self.enough || self.batch.len() >= DIGEST_PARTS {
+            self.turn().await?;
+            self.enough = (2 * self.enough).min(DIGEST_BATCH);
+        }
+        Ok(())
+    }
+
+    /// Leaves nothing behind that is yet to be digested.
+    async fn rest(&mut self) -> Result<(), Fault> {
+        self.enough = DIGEST_BATCH_SLOW;
+        if !self.batch.is_empty() {
             self.turn().await?;
         }
         Ok(())
@@ -244,22 +314,20 @@ impl<'a> Digesting<'a> {
         let md5 = self.idle().await?;
         let batch = std::mem::take(&mut self.batch);
         self.size = 0;
-        self.state = State::Busy(self.service.submit(md5, batch)?);
+        self.state = State::Busy(self.service.submit(md5, batch)?, self.room.take());
         Ok(())
     }
 
     async fn idle(&mut self) -> Result<Md5, Fault> {
         match std::mem::replace(&mut self.state, State::Lost) {
             State::Idle(md5) => Ok(md5),
-            State::Busy(turn) => turn.await.map_err(|_| Fault::Unavailable("the digest was interrupted".into())),
+            State::Busy(turn, _room) => turn.await.map_err(|_| Fault::Unavailable("the digest was interrupted".into())),
             State::Lost => Err(Fault::Unavailable("the digest was lost".into())),
         }
     }
 
     pub async fn finish(mut self) -> Result<[u8; 16], Fault> {
-        if !self.batch.is_empty() {
-            self.turn().await?;
-        }
+        self.rest().await?;
         Ok(self.idle().await?.finish())
     }
 }

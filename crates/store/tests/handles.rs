@@ -106,7 +106,7 @@ async fn rest_under_every_share_mode() {
         world.rest("Delete").await.unwrap();
     }
     world.sweep().await;
-    assert_eq!(world.rows(), "F1 H1 P1");
+    assert_eq!(world.rows(), "F1 P1 U1");
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_file_that_is_to_go_is_refused_and_then_gone() {
     assert!(world.close(&other).await);
     assert_eq!(world.rest("Get").await.err(), refused(Refusal::ResourceNotFound));
     world.sweep().await;
-    assert_eq!(world.rows(), "F1 H1 P1");
+    assert_eq!(world.rows(), "F1 P1 U1");
 }
 
 #[tokio::test]

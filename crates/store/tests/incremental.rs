@@ -273,30 +273,9 @@ async fn a_copy_of_many_windows_is_made_in_steps() {
 async fn a_pending_copy_is_found_after_a_restart() {
     for mut world in worlds() {
         world.create("box", 1).await;
-        let copy = CopyBlob {
-            id: 7,
-            source: "http://there/file".into(),
-            family: Family::Copy,
-            metadata: None,
-            tags: CopyTags::These(Tags::default()),
-            tier: None,
-            seal: None,
-            protection: Protection::default(),
-            encryption: Encryption::Service,
-            conditions: Conditions::default(),
-            lease: None,
-            may_overwrite: true,
-        };
-        let fetch = lazuli_store::Fetch {
-            url: "http://there/file?sig=secret".into(),
-            authorization: None,
-            version: None,
-            etag: Some("\"1\"".into()),
-            account: "account".into(),
-            container: "box".into(),
-        };
         let source = Blob::new(Kind::Block, ContentRef::EMPTY, world.store.now());
-        world.store.begin_copy(&blob("a"), copy, source, 5, fetch.clone()).await.unwrap();
+        let fetch = from_there();
+        world.store.begin_copy(&blob("a"), copy_from_there(), source, 5, fetch.clone()).await.unwrap();
         world.restart();
         world.advance_seconds(DAY);
         let mut unfinished = world.store.unfinished_copies().await.unwrap();
@@ -309,5 +288,60 @@ async fn a_pending_copy_is_found_after_a_restart() {
         assert_eq!(world.bytes_of("a", Which::Current).await.unwrap(), b"bytes");
         assert!(world.store.unfinished_copies().await.unwrap().is_empty(), "it has ended, and its row goes");
         world.settle().await;
+    }
+}
+
+fn copy_from_there() -> CopyBlob {
+    CopyBlob {
+        id: 7,
+        source: "http://there/file".into(),
+        family: Family::Copy,
+        metadata: None,
+        tags: CopyTags::These(Tags::default()),
+        tier: None,
+        seal: None,
+        protection: Protection::default(),
+        encryption: Encryption::Service,
+        conditions: Conditions::default(),
+        lease: None,
+        may_overwrite: true,
+    }
+}
+
+fn from_there() -> lazuli_store::Fetch {
+    lazuli_store::Fetch {
+        url: "http://there/file?sig=a-secret-of-the-source".into(),
+        authorization: None,
+        version: None,
+        etag: Some("\"1\"".into()),
+        account: "account".into(),
+        container: "box".into(),
+    }
+}
+
+/// H7: the signature of a source is sealed while its copy is pending. With the key file the next process goes on; without it the copy has
+/// failed, and the blob says so.
+#[tokio::test]
+async fn the_source_of_a_pending_copy_is_sealed() {
+    for (key, goes_on) in [(1, true), (2, false)] {
+        let mut world = World::plain();
+        let sealing = |store: lazuli_store::Store, key| {
+            store.sealing_under(lazuli_store::SecretsKey([key; 32]), std::sync::Arc::new(|| 77))
+        };
+        world.store = sealing(world.store, 1);
+        world.create("box", 1).await;
+        let source = Blob::new(Kind::Block, ContentRef::EMPTY, world.store.now());
+        world.store.begin_copy(&blob("a"), copy_from_there(), source, 5, from_there()).await.unwrap();
+        let secret = b"a-secret-of-the-source";
+        let holds = |value: &[u8]| value.windows(secret.len()).any(|part| part == secret);
+        assert!(!world.engine.entries().iter().any(|(_, value)| holds(value)));
+        world.restart();
+        world.store = sealing(world.store, key);
+        let unfinished = world.store.unfinished_copies().await.unwrap();
+        assert_eq!(unfinished.len(), usize::from(goes_on));
+        assert!(unfinished.iter().all(|found| found.fetch == from_there()));
+        let blob = world.store.blob(&blob("a"), ReadBlob::default()).await.unwrap();
+        let status = if goes_on { CopyStatus::Pending } else { CopyStatus::Failed };
+        assert_eq!(blob.copy.as_ref().map(|copy| copy.status), Some(status));
     }
 }

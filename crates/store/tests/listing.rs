@@ -4,7 +4,8 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use lazuli_model::{AccountName, Refusal};
+use lazuli_model::blob::PutBlob;
+use lazuli_model::{AccountName, Metadata, Refusal};
 use lazuli_store::{Entry, Failure, Include, ListBlobs, ListContainers};
 use world::*;
 
@@ -192,4 +193,29 @@ async fn containers_are_listed_by_account_prefix_and_page() {
     let other = AccountName::parse("account2").unwrap();
     let list = ListContainers { most: 10, ..ListContainers::default() };
     assert!(world.store.list_containers(&other, list).await.unwrap().items.is_empty());
+}
+
+/// H6: a page is bounded by what it holds, not only by how many: 8 KiB of metadata for each of five thousand blobs would be 40 MB of answer.
+#[tokio::test]
+async fn a_page_ends_where_much_is_on_it() {
+    let world = World::plain();
+    world.create("box", 1).await;
+    let long = || Metadata::new(vec![("long".into(), "x".repeat(8_000))]).unwrap();
+    for number in 0..1_500 {
+        let put = PutBlob { metadata: long(), ..put_blob() };
+        let received = world.receive(b"").await;
+        world.store.put_blob(&blob(&format!("{number:05}")), put, received).await.unwrap();
+    }
+    let mut list = ListBlobs { most: 5000, ..ListBlobs::default() };
+    let mut counts = Vec::new();
+    loop {
+        let page = world.store.list_blobs(&container("box"), list.clone()).await.unwrap();
+        counts.push(page.entries.len());
+        list.marker = page.next;
+        if list.marker.is_none() {
+            break;
+        }
+    }
+    assert_eq!(counts.iter().sum::<usize>(), 1_500);
+    assert!(counts.len() == 2 && counts[0] * 8_000 < 9 << 20, "{counts:?}");
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use lazuli_model::blob::*;
 use lazuli_model::conditions::Match;
 use lazuli_model::lease::{Action, Length};
-use lazuli_model::{BlockId, Conditions, LeaseId, Metadata, Refusal, Tags, Timestamp};
+use lazuli_model::{BlockId, Conditions, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
 use lazuli_store::{Entry, Failure, Include, ListBlobs};
 use world::*;
 
@@ -38,6 +38,19 @@ struct Reference {
     gone_snapshots: BTreeMap<(String, Timestamp), Kept>,
     gone_versions: BTreeMap<(String, Timestamp), Kept>,
     pending: BTreeMap<String, BTreeMap<BlockId, Vec<u8>>>,
+    /// Of names that have only uncommitted blocks.
+    pending_leases: BTreeMap<String, Lease>,
+}
+
+impl Reference {
+    fn pending_lease(&self, name: &str) -> Lease {
+        self.pending_leases.get(name).copied().unwrap_or_default()
+    }
+
+    fn drop_pending(&mut self, name: &str) {
+        self.pending.remove(name);
+        self.pending_leases.remove(name);
+    }
 }
 
 const NAMES: [&str; 3] = ["a", "a/b", "ü"];
@@ -55,7 +68,7 @@ struct Run {
 
 /// Without its lease, which nobody has on a snapshot.
 fn restored((at, kept): ((String, Timestamp), Kept)) -> ((String, Timestamp), Kept) {
-    let blob = Blob { lease: lazuli_model::Lease::Available, ..kept.blob };
+    let blob = Blob { lease: Lease::Available, ..kept.blob };
     (at, Kept { blob, ..kept })
 }
 
@@ -160,7 +173,7 @@ impl Run {
         if let Some(blob) = same("put blob", got, want) {
             assert_eq!(blob.content.length, bytes.len() as u64);
             self.replace(name, Kept { blob: *blob, blocks: vec![(None, bytes)] });
-            self.reference.pending.remove(name);
+            self.reference.drop_pending(name);
         }
     }
 
@@ -210,7 +223,7 @@ impl Run {
 
     fn delete_base(&mut self, name: &str) {
         let old = self.reference.bases.remove(name).unwrap();
-        self.reference.pending.remove(name);
+        self.reference.drop_pending(name);
         match self.keeping.deleted(&old.blob, old.blob.modified) {
             Fate::Gone => {}
             Fate::Version(id) => self.keep_version(name, id, old),
@@ -262,7 +275,7 @@ impl Run {
         }
         let reference = &mut self.reference;
         if let Some(base) = reference.gone_bases.remove(name) {
-            let blob = Blob { lease: lazuli_model::Lease::Available, ..base.blob };
+            let blob = Blob { lease: Lease::Available, ..base.blob };
             reference.bases.insert(name.to_owned(), Kept { blob, ..base });
         }
         reference.snapshots.extend(reference.gone_snapshots.extract_if(.., |(of, _), _| of == name).map(restored));
@@ -302,7 +315,7 @@ impl Run {
         if let Some(blob) = same("copy", got, want) {
             let blocks = kept.map(|kept| kept.blocks).unwrap_or_default();
             self.replace(name, Kept { blob, blocks });
-            self.reference.pending.remove(name);
+            self.reference.drop_pending(name);
         }
     }
 
@@ -316,8 +329,9 @@ impl Run {
             count: pending.map_or(0, |blocks| blocks.len() as u64),
             id_length: pending.and_then(|blocks| blocks.keys().next()).map(|id| id.as_bytes().len()),
             replaces: pending.is_some_and(|blocks| blocks.contains_key(&id)),
+            lease: self.reference.pending_lease(name),
         };
-        let want = put.decide(self.base(name), seen, self.world.store.now());
+        let want = put.decide(self.base(name), seen, self.world.store.now()).map(drop);
         let content = self.world.receive(&bytes).await;
         let got = self.world.store.put_block(&blob(name), put, content).await;
         if same("put block", got, want).is_some() {
@@ -344,7 +358,7 @@ impl Run {
         let resolve = || {
             let committed = self.reference.bases.get(name).map(|kept| kept.blocks.as_slice()).unwrap_or_default();
             let block = |id: &BlockId, bytes: &Vec<u8>| (Some(id.clone()), bytes.clone());
-            put.permit(self.base(name), self.world.store.now())?;
+            put.permit(self.base(name), self.reference.pending_lease(name), self.world.store.now())?;
             put.resolve(
                 |id| committed.iter().find(|(of, _)| of.as_ref() == Some(id)).map(|(_, bytes)| block(id, bytes)),
                 |id| self.reference.pending.get(name)?.get(id).map(|bytes| block(id, bytes)),
@@ -358,7 +372,7 @@ impl Run {
         if let Some(blob) = same("put block list", got, want) {
             assert_eq!(blob.content.blocks as usize, blocks.len());
             self.replace(name, Kept { blob, blocks });
-            self.reference.pending.remove(name);
+            self.reference.drop_pending(name);
         }
     }
 
@@ -398,6 +412,13 @@ impl Run {
             conditions: self.conditions(name),
             lease: self.lease(),
         };
+        if self.base(name).is_none() && snapshot.is_none() && self.reference.pending.contains_key(name) {
+            let want = delete.permit_uncommitted(self.reference.pending_lease(name), self.world.store.now());
+            if same("delete uncommitted", self.world.store.delete_blob(&blob(name), delete).await, want).is_some() {
+                self.reference.drop_pending(name);
+            }
+            return;
+        }
         let has_snapshots = self.reference.snapshots.keys().any(|(of, _)| of == name);
         let found = self.find(name, snapshot).map(|kept| &kept.blob);
         let want = delete.decide(found, has_snapshots, self.world.store.now());
@@ -426,6 +447,14 @@ impl Run {
             _ => Action::Release { id },
         };
         let lease = LeaseBlob { action, conditions: self.conditions(name) };
+        if self.base(name).is_none() && self.reference.pending.contains_key(name) {
+            let want = lease.decide_uncommitted(self.reference.pending_lease(name), self.world.store.now());
+            let got = self.world.store.lease_blob(&blob(name), lease).await;
+            if let Some((_, outcome)) = same("lease uncommitted", got, want.map(drop)) {
+                self.reference.pending_leases.insert(name.to_owned(), outcome.lease);
+            }
+            return;
+        }
         let want = lease.decide(self.base(name), self.world.store.now());
         let got = self.world.store.lease_blob(&blob(name), lease).await;
         if let Some((blob, _)) = same("lease", got, want.map(drop)) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use disk::Directory;
-use lazuli_engine::content::{self, Chunks, Content, Piece, Pin, Stage};
+use lazuli_engine::content::{self, Chunks, Content, Piece, Stage};
 use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::blob::{ReadBlob, Search};
 use lazuli_model::container::CreateContainer;
@@ -30,10 +30,6 @@ impl Content for Inherited {
 
     fn read(&self, piece: Piece, from: u64, to: u64) -> Box<dyn Chunks> {
         self.inner.read(piece, from, to)
-    }
-
-    fn pin(&self) -> Pin {
-        self.inner.pin()
     }
 
     fn free(&self, pieces: Vec<Piece>) {

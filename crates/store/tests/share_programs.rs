@@ -285,12 +285,19 @@ async fn program(world: World, seed: u64, steps: usize) -> Run {
     run
 }
 
+/// Nothing is left but the share, and the few permissions that directories and files in several depths inherit.
+fn is_bare(rows: &str) -> bool {
+    let is_permissions =
+        |part: &str| part.strip_prefix('P').and_then(|count| count.parse().ok()).is_some_and(|count: u32| count <= 6);
+    rows.starts_with("F1") && rows.split(' ').all(|part| ["F1", "H1", "U1"].contains(&part) || is_permissions(part))
+}
+
 #[tokio::test]
 async fn random_programs_on_the_plain_engine() {
     for seed in 0..30 {
         let run = program(World::plain(), seed, 120).await;
         let rows = run.world.rows();
-        assert!(matches!(rows.as_str(), "F1 H1 P1" | "F1 H1 P2" | "F1 H1"), "seed {seed}: {rows}");
+        assert!(is_bare(&rows), "seed {seed}: {rows}");
     }
 }
 
@@ -299,7 +306,7 @@ async fn random_programs_on_an_engine_with_the_manners_of_a_cluster() {
     for seed in 0..6 {
         let run = program(World::distributed(seed), seed + 1000, 80).await;
         let rows = run.world.rows();
-        assert!(matches!(rows.as_str(), "F1 H1 P1" | "F1 H1 P2" | "F1 H1"), "seed {seed}: {rows}");
+        assert!(is_bare(&rows), "seed {seed}: {rows}");
     }
 }
 

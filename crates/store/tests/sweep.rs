@@ -178,3 +178,88 @@ async fn what_is_being_read_is_not_swept() {
         }
     }
 }
+
+/// H3. A reader that stops in the middle keeps the bytes of its own blob, and everybody else's come back.
+#[tokio::test]
+async fn a_stalled_reader_holds_its_own_content_only() {
+    for gone in ["deleted", "overwritten", "container deleted"] {
+        let world = World::plain();
+        fresh(&world).await;
+        let bytes = commit_blocks(&world, "read", 6).await;
+        let (mut reader, mut read) = open_and_begin(&world, "read").await;
+        for round in 0..12 {
+            world.put("other", &pattern(round, BIG)).await.unwrap();
+            world.delete("other", None).await.unwrap();
+        }
+        world.put("beside", &pattern(1, BIG)).await.unwrap();
+        let kept = match gone {
+            "deleted" => {
+                world.delete("read", None).await.unwrap();
+                BIG
+            }
+            "overwritten" => {
+                for round in 0..12 {
+                    world.put("read", &pattern(round, BIG)).await.unwrap();
+                }
+                2 * BIG
+            }
+            _ => {
+                world.drop_container("box").await;
+                0
+            }
+        };
+        world.sweep().await;
+        assert_eq!(world.content.size(), (bytes.len() + kept) as u64, "{gone}");
+        while let Some(part) = reader.next().await.unwrap() {
+            read.extend_from_slice(&part);
+        }
+        assert!(read == bytes, "{gone}: the reader goes on with what it opened");
+        drop(reader);
+        world.sweep().await;
+        assert_eq!(world.content.size(), kept as u64, "{gone}: and then its bytes come back, too");
+    }
+}
+
+/// H3. Blocks that a newer list took over from the one that is being read belong to its reader, too.
+#[tokio::test]
+async fn a_stalled_reader_holds_what_was_handed_over() {
+    let world = World::plain();
+    let before = fresh(&world).await;
+    let bytes = commit_blocks(&world, "b", 4).await;
+    let (mut reader, mut read) = open_and_begin(&world, "b").await;
+    let latest = |ids: &[u64]| ids.iter().map(|id| format!("{id:04}")).collect::<Vec<_>>();
+    for ids in [latest(&[1, 2, 3]), latest(&[3, 2])] {
+        let list: Vec<_> = ids.iter().map(|id| (Search::Latest, id.as_str())).collect();
+        world.commit("b", &list).await.unwrap();
+        world.sweep().await;
+    }
+    world.put("b", &pattern(9, BIG)).await.unwrap();
+    world.delete("b", None).await.unwrap();
+    world.sweep().await;
+    assert_eq!(world.content.size(), bytes.len() as u64, "what was put last is gone, all that is read is there");
+    while let Some(part) = reader.next().await.unwrap() {
+        read.extend_from_slice(&part);
+    }
+    assert!(read == bytes);
+    drop(reader);
+    world.sweep().await;
+    assert_eq!((world.rows(), world.content.size()), (before, 0));
+}
+
+async fn commit_blocks(world: &World, name: &str, count: u64) -> Vec<u8> {
+    let ids: Vec<String> = (0..count).map(|number| format!("{number:04}")).collect();
+    for (number, id) in ids.iter().enumerate() {
+        world.put_block(name, id, &pattern(100 + number as u64, BIG)).await.unwrap();
+    }
+    let list: Vec<(Search, &str)> = ids.iter().map(|id| (Search::Latest, id.as_str())).collect();
+    world.commit(name, &list).await.unwrap();
+    world.sweep().await;
+    world.get(name, None).await.unwrap()
+}
+
+async fn open_and_begin(world: &World, name: &str) -> (lazuli_store::Reader, Vec<u8>) {
+    let mut reader = world.store.open_blob(&blob(name), ReadBlob::default()).await.unwrap();
+    reader.seek(0, u64::MAX);
+    let read = reader.next().await.unwrap().unwrap().to_vec();
+    (reader, read)
+}

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lazuli_engine::embedded::Options;
-use lazuli_engine::{Embedded, Engine, Memory, content};
+use lazuli_engine::{Clock, Embedded, Engine, Memory, content};
 use lazuli_model::table::*;
 use lazuli_model::{AccountName, Refusal, TableName, Timestamp};
 use lazuli_store::{Failure, OpenTable, QueryEntities, QueryTables, Store, TableAt};
@@ -207,7 +207,7 @@ impl Run {
 #[tokio::test]
 async fn random_programs_agree_with_the_reference() {
     for seed in 0..12 {
-        let mut run = Run::new(over(Arc::new(Memory::new())), seed).await;
+        let mut run = Run::new(over(Arc::new(Memory::laid_out(lazuli_store::layout, Clock::system()))), seed).await;
         for _ in 0..300 {
             run.step().await;
         }
@@ -217,7 +217,7 @@ async fn random_programs_agree_with_the_reference() {
 #[tokio::test]
 async fn and_on_an_engine_with_the_manners_of_a_cluster() {
     for seed in 0..6 {
-        let mut run = Run::new(over(Arc::new(Memory::distributed(seed))), seed).await;
+        let mut run = Run::new(over(Arc::new(Memory::distributed(lazuli_store::layout, seed))), seed).await;
         for _ in 0..150 {
             run.step().await;
         }
@@ -243,7 +243,7 @@ async fn and_on_the_embedded_engine_across_a_restart() {
 
 #[tokio::test]
 async fn tables_come_and_go_and_are_listed_by_name() {
-    let store = over(Arc::new(Memory::new()));
+    let store = over(Arc::new(Memory::laid_out(lazuli_store::layout, Clock::system())));
     for (id, name) in [(1, "Beta"), (2, "alpha"), (3, "gamma")] {
         create(&store, name, id).await.unwrap();
     }
@@ -325,8 +325,8 @@ async fn no_page_shows_half_a_batch(engine: Arc<dyn Engine>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_page_shows_half_a_batch_on_any_engine() {
-    no_page_shows_half_a_batch(Arc::new(Memory::new())).await;
-    no_page_shows_half_a_batch(Arc::new(Memory::distributed(5))).await;
+    no_page_shows_half_a_batch(Arc::new(Memory::laid_out(lazuli_store::layout, Clock::system()))).await;
+    no_page_shows_half_a_batch(Arc::new(Memory::distributed(lazuli_store::layout, 5))).await;
     let directory = Directory::new("pages");
     no_page_shows_half_a_batch(directory.engine()).await;
 }
@@ -387,8 +387,8 @@ async fn batches_are_serializable(engine: Arc<dyn Engine>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_are_serializable_on_any_engine() {
-    batches_are_serializable(Arc::new(Memory::new())).await;
-    batches_are_serializable(Arc::new(Memory::distributed(11))).await;
+    batches_are_serializable(Arc::new(Memory::laid_out(lazuli_store::layout, Clock::system()))).await;
+    batches_are_serializable(Arc::new(Memory::distributed(lazuli_store::layout, 11))).await;
     let directory = Directory::new("batches");
     batches_are_serializable(directory.engine()).await;
 }
@@ -396,7 +396,7 @@ async fn batches_are_serializable_on_any_engine() {
 /// A page has a limit to what it looks at and to what it holds, and still everything is found, once.
 #[tokio::test]
 async fn long_tables_and_large_entities_come_in_pages() {
-    let store = over(Arc::new(Memory::new()));
+    let store = over(Arc::new(Memory::laid_out(lazuli_store::layout, Clock::system())));
     create(&store, "things", 9).await.unwrap();
     let table = store.open_table(&at("things")).await.unwrap();
     for hundred in 0..250 {

@@ -12,7 +12,7 @@ use lazuli_model::blob::{
 };
 use lazuli_model::conditions::Match;
 use lazuli_model::lease::{Action, Length};
-use lazuli_model::{BlockId, Conditions, ETag, LeaseId, Metadata, Refusal, Tags, Timestamp};
+use lazuli_model::{BlockId, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
 
 use crate::chance::Chance;
 use crate::linear::{Event, Specification};
@@ -62,6 +62,8 @@ pub type BlobEvent = Event<Op, Answer>;
 pub struct State {
     blob: Option<Version>,
     pending: BTreeMap<u8, u64>,
+    /// Of a name that has only uncommitted blocks.
+    uncommitted: Lease,
     snapshots: BTreeMap<Timestamp, Version>,
 }
 
@@ -87,7 +89,7 @@ impl Specification for OneBlob {
     type Answer = Answer;
 
     fn initial(&self) -> State {
-        State { blob: None, pending: BTreeMap::new(), snapshots: BTreeMap::new() }
+        State { blob: None, pending: BTreeMap::new(), uncommitted: Lease::Available, snapshots: BTreeMap::new() }
     }
 
     fn step(&self, state: &State, op: &Op, answer: Option<&Answer>) -> Vec<State> {
@@ -127,6 +129,17 @@ impl Op {
     }
 }
 
+impl State {
+    fn has_only_blocks(&self) -> bool {
+        self.blob.is_none() && !self.pending.is_empty()
+    }
+
+    fn drop_pending(&mut self) {
+        self.pending.clear();
+        self.uncommitted = Lease::Available;
+    }
+}
+
 fn stamp_of(etag: ETag) -> Timestamp {
     let text = etag.to_string();
     let digits = text.trim_matches('"').trim_start_matches("0x");
@@ -140,7 +153,7 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
     let answer = match op {
         Op::Put { value, guard } => {
             let blob = put_blob(guard).decide(current, no_content(), None, stamp)?;
-            next.pending.clear();
+            next.drop_pending();
             replace(&mut next, blob, vec![*value])
         }
         Op::PutBlock { block, value, lease } => {
@@ -148,6 +161,7 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
                 count: state.pending.len() as u64,
                 id_length: state.pending.keys().next().map(|_| 1),
                 replaces: state.pending.contains_key(block),
+                lease: state.uncommitted,
             };
             PutBlock { id: block_id(*block), encryption: Encryption::Service, lease: *lease }
                 .decide(current, pending, stamp)?;
@@ -156,9 +170,9 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
         }
         Op::PutBlockList { blocks, guard } => {
             let list = put_block_list(blocks, guard);
-            let blob = list.decide(current, no_content(), stamp)?;
+            let blob = list.decide(current, state.uncommitted, no_content(), stamp)?;
             let content = list.resolve(|_| None, |id| state.pending.get(&id.as_bytes()[0]).copied())?;
-            next.pending.clear();
+            next.drop_pending();
             replace(&mut next, blob, content)
         }
         Op::SetMetadata { value, guard } => {
@@ -171,12 +185,17 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
             shown(state.blob.as_ref().ok_or(Refusal::BlobNotFound)?)
         }
         Op::ReadSnapshot { time } => shown(state.snapshots.get(time).ok_or(Refusal::BlobNotFound)?),
+        Op::Delete { snapshots, guard } if state.has_only_blocks() => {
+            delete_blob(*snapshots, guard).permit_uncommitted(state.uncommitted, stamp)?;
+            next.drop_pending();
+            Answer::Deleted
+        }
         Op::Delete { snapshots, guard } => {
             delete_blob(*snapshots, guard).decide(current, !state.snapshots.is_empty(), stamp)?;
             next.snapshots.clear();
             if *snapshots != Some(DeleteSnapshots::Only) {
                 next.blob = None;
-                next.pending.clear();
+                next.drop_pending();
             }
             Answer::Deleted
         }
@@ -185,6 +204,12 @@ fn apply(state: &State, op: &Op, stamp: Timestamp) -> Result<(Answer, State), Re
             let content = state.blob.as_ref().map(|version| version.content.clone()).unwrap_or_default();
             next.snapshots.insert(stamp, Version { blob, content });
             Answer::Snapshot(stamp)
+        }
+        Op::Lease { action, conditions } if state.has_only_blocks() => {
+            let request = LeaseBlob { action: *action, conditions: conditions.clone() };
+            let (blob, outcome) = request.decide_uncommitted(state.uncommitted, stamp)?;
+            next.uncommitted = outcome.lease;
+            Answer::Leased { etag: blob.etag, id: outcome.id }
         }
         Op::Lease { action, conditions } => {
             let request = LeaseBlob { action: *action, conditions: conditions.clone() };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use lazuli_model::Timestamp;
 use ring::hmac;
 
 pub const ACCOUNT: &str = "devstoreaccount1";
@@ -21,8 +22,28 @@ pub fn account_sas() -> String {
 
 /// The same for another account, by its key.
 pub fn account_sas_of(account: &str, key: &str) -> String {
-    let (permissions, services, types, expiry, version) =
-        ("rwdlacuptfxi", "bqtf", "sco", "2099-01-01T00:00:00Z", "2022-11-02");
+    account_sas_until(account, key, "2099-01-01T00:00:00Z")
+}
+
+/// The time, by the machine's own clock.
+pub fn real_time() -> Timestamp {
+    Timestamp::from_ticks(lazuli_engine::clock::system_time().0)
+}
+
+/// The headers that sign a request without a body by the account's key, at `time`. The query is in the order of its names.
+pub fn shared_key(method: &str, path: &str, query: &str, time: Timestamp) -> [(&'static str, String); 2] {
+    let date = time.to_http();
+    let query: String =
+        query.split('&').filter_map(|pair| pair.split_once('=')).map(|(n, v)| format!("\n{n}:{v}")).collect();
+    let text = format!(
+        "{method}\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2023-11-03\n/{ACCOUNT}/{ACCOUNT}/{path}{query}"
+    );
+    [("x-ms-date", date), ("Authorization", format!("SharedKey {ACCOUNT}:{}", sign(KEY, &text)))]
+}
+
+/// An account SAS that may do everything until `expiry`.
+pub fn account_sas_until(account: &str, key: &str, expiry: &str) -> String {
+    let (permissions, services, types, version) = ("rwdlacuptfxi", "bqtf", "sco", "2022-11-02");
     let text = format!("{account}\n{permissions}\n{services}\n{types}\n\n{expiry}\n\n\n{version}\n\n");
     let signature = percent_encoded(&sign(key, &text));
     format!("sv={version}&ss={services}&srt={types}&sp={permissions}&se={}&sig={signature}", expiry.replace(':', "%3A"))
@@ -64,7 +85,12 @@ pub struct Client {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, sas: account_sas(), connection: None }
+        Self::with_sas(address, account_sas())
+    }
+
+    /// With a SAS of the test's own, or none if it signs otherwise.
+    pub fn with_sas(address: SocketAddr, sas: String) -> Self {
+        Self { address, sas, connection: None }
     }
 
     /// Sends `method /account/path?query` with `headers` and `body`, and reads the whole answer.
@@ -84,8 +110,15 @@ impl Client {
         answer
     }
 
+    /// What `GET path` gives, of a server that is no storage service.
+    pub fn page(&mut self, path: &str) -> io::Result<String> {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", self.address);
+        let answer = self.exchange("GET", head.as_bytes(), &[])?;
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
     fn head(&self, method: &str, path: &str, query: &str, headers: &[(&str, &str)], length: usize) -> String {
-        let joint = if query.is_empty() { "" } else { "&" };
+        let joint = if query.is_empty() || self.sas.is_empty() { "" } else { "&" };
         let mut head =
             format!("{method} /{ACCOUNT}/{path}?{query}{joint}{} HTTP/1.1\r\nHost: {}\r\n", self.sas, self.address);
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));

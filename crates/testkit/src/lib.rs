@@ -5,6 +5,7 @@ pub mod chance;
 pub mod client;
 pub mod faults;
 pub mod fuzz;
+pub mod hostile;
 pub mod killing;
 pub mod ledger;
 pub mod linear;

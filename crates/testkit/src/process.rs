@@ -82,6 +82,11 @@ impl Server {
         endpoint(&self.banner, service).expect("every service that listens is announced")
     }
 
+    /// What it said at its start, up to the connection string.
+    pub fn banner(&self) -> &str {
+        &self.banner
+    }
+
     /// Where health and metrics are.
     pub fn console(&self) -> SocketAddr {
         let rest = self.banner.split_once("Console").and_then(|(_, rest)| rest.split_once("http://"));

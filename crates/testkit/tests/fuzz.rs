@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use lazuli_testkit::chance::{Chance, number, seed};
+use lazuli_testkit::fuzz::cost::FAMILIES;
 use lazuli_testkit::fuzz::mutate::{mutate, noise};
 use lazuli_testkit::fuzz::{TARGETS, Target};
 
@@ -25,7 +26,7 @@ fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
 }
 
 fn feed(target: &Target, input: &[u8], whence: &str) {
-    let fed = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    let fed = catch_unwind(AssertUnwindSafe(|| target.feed(input)));
     if fed.is_err() {
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{}", target.name));
         let _ = std::fs::write(&kept, input);
@@ -34,7 +35,7 @@ fn feed(target: &Target, input: &[u8], whence: &str) {
 }
 
 fn run(name: &str) {
-    let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
+    let target = Target::named(name);
     let (seed, count) = (seed(1), number("LAZULI_MUTATIONS", 4_000));
     println!("LAZULI_SEED={seed} LAZULI_MUTATIONS={count}");
     let corpus = corpus(target);
@@ -64,4 +65,32 @@ macro_rules! targets {
     };
 }
 
-targets! { batch entities filter http permissions query records signatures structured tags values xml }
+targets! {
+    batch delimited entities filter http json parquet permissions query records signatures smb smb_connection smb_logon smb_rpc structured
+    tags thrift values xml
+}
+
+/// Families of inputs that grow, of every parser: eight times as long may cost some more than eight times as much, and far less than sixty-four
+/// times. `LAZULI_FAMILY_BYTES` makes them longer; `--nocapture` shows what each costs.
+#[test]
+fn no_parser_is_slower_than_its_input_is_long() {
+    const GROWTH: usize = 8;
+    const MUCH: f64 = 3.0;
+    let long = number("LAZULI_FAMILY_BYTES", 256 << 10) as usize;
+    let mut wrong = Vec::new();
+    for family in FAMILIES {
+        let short =
+            family.cost(long / GROWTH).seconds_per_mebibyte().min(family.cost(long / GROWTH).seconds_per_mebibyte());
+        let cost = family.cost(long);
+        println!("{}: {cost}", family.name);
+        // What costs next to nothing is lost in noise.
+        let is_noticeable = cost.time.as_millis() > 100;
+        let is_linear = cost.seconds_per_mebibyte() <= MUCH * short;
+        let is_cheap = cost.seconds_per_mebibyte() <= 20.0;
+        let is_small = cost.memory_kib <= (160 << 10) + 64 * (cost.bytes as u64 >> 10);
+        if (is_noticeable && !is_linear) || !is_cheap || !is_small {
+            wrong.push(format!("{}: {cost}, but {short:.3} s/MiB when it is short", family.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

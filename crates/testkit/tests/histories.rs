@@ -201,7 +201,7 @@ fn seeds() -> std::ops::Range<u64> {
 fn histories_over_a_distributed_engine_are_linearizable() {
     for seed in seeds() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let events = runtime.block_on(one_history(Arc::new(Memory::distributed(seed)), seed));
+        let events = runtime.block_on(one_history(Arc::new(Memory::distributed(lazuli_store::layout, seed)), seed));
         judge("distributed", seed, &events);
     }
 }

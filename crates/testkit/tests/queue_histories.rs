@@ -147,7 +147,7 @@ fn queues_over_a_distributed_engine_are_linearizable() {
     for seed in seeds() {
         let (wall, clock) = false_clock();
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let engine = Arc::new(Memory::distributed_with(Manners::rough(seed), clock));
+        let engine = Arc::new(Memory::distributed_with(Manners::rough(seed), lazuli_store::layout, clock));
         let events = runtime.block_on(one_history(engine, wall, seed));
         judge("distributed", seed, &events);
     }

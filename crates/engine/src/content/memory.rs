@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bytes::{Bytes, BytesMut};
 
 use super::checksum::{BLOCK, crc64};
-use super::{Chunks, Content, Fate, PIECE_MAX, Piece, Pin, Pins, Running, Stage, Staged};
+use super::{Chunks, Content, Fate, PIECE_MAX, Piece, Running, Stage, Staged};
 use crate::{BoxFuture, Fault};
 
 /// Small chunks are gathered up to this size, so that a byte-by-byte upload does not cost an allocation per byte.
@@ -17,7 +17,6 @@ const GATHER: usize = BLOCK * 4;
 #[derive(Clone)]
 pub struct Memory {
     shelf: Arc<Shelf>,
-    pins: Arc<Pins>,
 }
 
 #[derive(Default)]
@@ -28,7 +27,7 @@ struct Shelf {
 
 impl Memory {
     pub fn new() -> Self {
-        Self { shelf: Arc::default(), pins: Pins::new() }
+        Self { shelf: Arc::default() }
     }
 
     /// How many bytes are kept.
@@ -76,19 +75,12 @@ impl Content for Memory {
         Box::new(Reading { chunks, next: 0, start: 0, from, to })
     }
 
-    fn pin(&self) -> Pin {
-        self.pins.pin()
-    }
-
     fn free(&self, pieces: Vec<Piece>) {
-        let shelf = self.shelf.clone();
-        self.pins.when_unpinned(move || shelf.remove(&pieces));
+        self.shelf.remove(&pieces);
     }
 
     fn freed(&self) -> BoxFuture<'static, ()> {
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        self.pins.when_unpinned(move || sender.send(()).unwrap_or(()));
-        Box::pin(async move { drop(receiver.await) })
+        Box::pin(async {})
     }
 
     fn unsettled(&self) -> Vec<u64> {

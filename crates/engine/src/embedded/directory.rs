@@ -1,7 +1,7 @@
 //! The data directory, and the reasons not to open it.
 //!
 //! ```text
-//! DIR/lazuli.format   "lazuli data directory, format 1, new|ready"
+//! DIR/lazuli.format   "lazuli data directory, format 2, new|ready"
 //! DIR/lock            held while a process uses the directory
 //! DIR/keys/           the key-value store
 //! DIR/extents/        content
@@ -9,25 +9,42 @@
 //!
 //! Held true: one process at a time; never a directory that is somebody else's, newer than we know, or missing the
 //! keys it once had. `new` is written before the keys exist and `ready` after, so that a crash between is told from a loss.
+//! Format 1 had other keys (`old/`); what moves them writes `format 2, ready` when all is in place.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-const FORMAT: u32 = 1;
+use super::error::Error;
+use crate::{extents, private};
+
+const FORMAT: u32 = 2;
+const OLD_FORMAT: u32 = 1;
 const MARKER: &str = "lazuli.format";
 const LOCK: &str = "lock";
 const KEYS: &str = "keys";
 const EXTENTS: &str = "extents";
-/// Found in directories that nobody has used yet.
-const NOT_OURS_BUT_HARMLESS: [&str; 1] = ["lost+found"];
+/// Found in directories that nobody has used yet: by the file system, or by an operator who brings the key file.
+const NOT_OURS_BUT_HARMLESS: [&str; 2] = ["lost+found", "secrets.key"];
 
 #[derive(Debug)]
 pub struct DataDirectory {
     path: PathBuf,
     /// Unlocked by the system when the process ends, however it ends.
-    _lock: File,
+    lock: Arc<File>,
+    keys: Found,
+}
+
+/// What keys a directory has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// None yet.
+    New,
+    /// Those of format 1.
+    Old,
+    Ready,
 }
 
 /// Why a data directory was not opened, and what to do about it.
@@ -59,7 +76,8 @@ impl fmt::Display for OpenError {
             ),
             Self::Damaged { path, why } => write!(
                 f,
-                "{} is damaged ({why}): restore it from a backup, or move it away to start empty; nothing was changed",
+                "{0} is damaged ({why}); nothing was changed. `lazuli check --location {0}` lists all that is damaged, \
+                 `lazuli salvage --location {0} --to NEW` copies what is whole; or restore it from a backup",
                 path.display()
             ),
             Self::Io { path, why } => write!(
@@ -78,20 +96,24 @@ impl OpenError {
         Self::Io { path: path.into(), why: error.to_string() }
     }
 
-    pub(super) fn from_keys(path: &Path, error: &fjall::Error) -> Self {
+    /// `path` is the data directory.
+    pub(super) fn from_keys(path: &Path, error: &Error) -> Self {
         match error {
-            fjall::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Error::Io(at, error) => Self::io(at, error),
+            Error::Tree(lsm_tree::Error::Io(error)) => Self::io(path, error),
+            Error::Damaged(..) | Error::Tree(_) | Error::Stopped(_) => {
                 Self::Damaged { path: path.into(), why: error.to_string() }
             }
-            fjall::Error::Io(error) => Self::io(path, error),
-            fjall::Error::Storage(fjall::LsmError::Io(error)) => Self::io(path, error),
-            fjall::Error::Locked => Self::InUse { path: path.into() },
-            other => Self::Damaged { path: path.into(), why: other.to_string() },
         }
     }
 }
 
 impl DataDirectory {
+    /// Whether there is one at `path`.
+    pub fn is_at(path: &Path) -> bool {
+        path.join(MARKER).exists()
+    }
+
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |error: io::Error| OpenError::io(path, &error);
         create_for_good(path).map_err(io)?;
@@ -99,28 +121,53 @@ impl DataDirectory {
         if marker.is_none() {
             refuse_foreign(path)?;
         }
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
+        let lock = private::file().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => OpenError::InUse { path: path.into() },
             TryLockError::Error(error) => io(error),
         })?;
-        let directory = Self { path: path.into(), _lock: lock };
+        let mut directory = Self { path: path.into(), lock: Arc::new(lock), keys: Found::New };
         // Read again: before the lock, the process that held it may have been at work.
         match Marker::read(path)? {
-            Some(Marker::Ready) => directory.require_keys()?,
-            Some(Marker::New) => remove_dir(&directory.keys()).map_err(io)?,
-            None => Marker::New.write(path).map_err(io)?,
+            Some(Marker { format: FORMAT, ready: true }) => directory.keys = Found::Ready,
+            Some(Marker { ready: true, .. }) => directory.keys = Found::Old,
+            Some(Marker { ready: false, .. }) => remove_dir(&directory.keys()).map_err(io)?,
+            None => Marker { format: FORMAT, ready: false }.write(path).map_err(io)?,
         }
-        fs::create_dir_all(directory.extents()).map_err(io)?;
+        match directory.keys {
+            Found::New => {
+                create_dir(&directory.extents()).map_err(io)?;
+                directory.list_extents()?;
+            }
+            Found::Old => directory.require(&[&directory.keys(), &directory.extents()])?,
+            Found::Ready => {
+                let inventory = directory.extents().join(extents::inventory::NAME);
+                directory.require(&[&directory.keys(), &directory.extents(), &inventory])?;
+            }
+        }
         Ok(directory)
     }
 
-    /// Says that the keys exist: from now on, their absence is a loss.
+    pub(super) fn found(&self) -> Found {
+        self.keys
+    }
+
+    pub(super) fn lock(&self) -> Arc<File> {
+        self.lock.clone()
+    }
+
+    /// Writes down what extents there are, if nobody has.
+    pub(super) fn list_extents(&self) -> Result<(), OpenError> {
+        extents::take_inventory(&self.extents()).map_err(|error| match error {
+            extents::OpenError::Io(path, error) => OpenError::io(&path, &error),
+            other => OpenError::Damaged { path: self.path.clone(), why: other.to_string() },
+        })
+    }
+
+    /// Says that the keys exist, in the format of today: from now on, their absence is a loss.
     pub(super) fn ready(&self) -> Result<(), OpenError> {
-        if Marker::read(&self.path)? == Some(Marker::Ready) {
-            return Ok(());
-        }
-        Marker::Ready.write(&self.path).map_err(|error| OpenError::io(&self.path, &error))
+        let io = |error| OpenError::io(&self.path, &error);
+        Marker { format: FORMAT, ready: true }.write(&self.path).map_err(io)
     }
 
     pub fn path(&self) -> &Path {
@@ -136,12 +183,21 @@ impl DataDirectory {
         self.path.join(EXTENTS)
     }
 
-    fn require_keys(&self) -> Result<(), OpenError> {
-        // Without its version file the store below would take the directory for a new one, and begin empty.
-        if self.keys().join("version").is_file() {
-            return Ok(());
+    fn require(&self, paths: &[&Path]) -> Result<(), OpenError> {
+        match paths.iter().find(|path| !path.exists()) {
+            Some(path) => {
+                let why = format!("{} is missing", path.display());
+                Err(OpenError::Damaged { path: self.path.clone(), why })
+            }
+            None => Ok(()),
         }
-        Err(OpenError::Damaged { path: self.path.clone(), why: "its keys are missing".into() })
+    }
+}
+
+fn create_dir(path: &Path) -> io::Result<()> {
+    match private::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -153,10 +209,7 @@ fn create_for_good(path: &Path) -> io::Result<()> {
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_for_good(parent)?;
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    create_dir(path)?;
     File::open(parent)?.sync_all()
 }
 
@@ -180,9 +233,9 @@ fn remove_dir(path: &Path) -> io::Result<()> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Marker {
-    New,
-    Ready,
+struct Marker {
+    format: u32,
+    ready: bool,
 }
 
 impl Marker {
@@ -197,25 +250,23 @@ impl Marker {
         let damaged = || OpenError::Damaged { path: path.into(), why: format!("{MARKER} is not readable") };
         let text = String::from_utf8(text).map_err(|_| damaged())?;
         let rest = text.strip_prefix("lazuli data directory, format ").ok_or_else(damaged)?;
-        let (format, state) = rest.trim_end().split_once(", ").ok_or_else(damaged)?;
+        let (format, state) = rest.strip_suffix('\n').and_then(|rest| rest.split_once(", ")).ok_or_else(damaged)?;
         let format: u32 = format.parse().map_err(|_| damaged())?;
         match (format, state) {
             (newer, _) if newer > FORMAT => Err(OpenError::Newer { path: path.into(), format: newer }),
-            (FORMAT, "new") => Ok(Some(Self::New)),
-            (FORMAT, "ready") => Ok(Some(Self::Ready)),
+            (OLD_FORMAT | FORMAT, "new") => Ok(Some(Self { format, ready: false })),
+            (OLD_FORMAT | FORMAT, "ready") => Ok(Some(Self { format, ready: true })),
             _ => Err(damaged()),
         }
     }
 
     fn write(self, path: &Path) -> io::Result<()> {
-        let state = match self {
-            Self::New => "new",
-            Self::Ready => "ready",
-        };
-        let mut file = File::create(path.join(Self::UNFINISHED))?;
-        writeln!(file, "lazuli data directory, format {FORMAT}, {state}")?;
+        let state = if self.ready { "ready" } else { "new" };
+        let unfinished = path.join(Self::UNFINISHED);
+        let mut file = private::file().create(true).truncate(true).write(true).open(&unfinished)?;
+        writeln!(file, "lazuli data directory, format {}, {state}", self.format)?;
         file.sync_all()?;
-        fs::rename(path.join(Self::UNFINISHED), path.join(MARKER))?;
+        fs::rename(unfinished, path.join(MARKER))?;
         File::open(path)?.sync_all()
     }
 }

@@ -1,40 +1,69 @@
-//! The keys on disk: one fjall keyspace, one mark.
+//! The keys on disk: a log of batches, memtables, and a tree of tables (docs/format.md, docs/decisions/0009).
 //!
-//! The mark is the latest time the clock had told when a batch was committed. It is written in each batch, so it also
-//! says, after a failure, whether that batch was applied. Its key is shorter than any of ours and sorts before them all.
+//! Held true:
+//! * a batch is in the log, and synced, before it is in a memtable;
+//! * each memtable holds the batches of some files of the log, and those files stay until it is a table;
+//! * a start compares the files with the inventory, and judges the whole log, before it changes anything. What it refuses, it leaves as it is.
+//!
+//! The mark is the latest time the clock had told when a batch was committed. It is in each batch, so it also says, after a failure,
+//! whether that batch was applied; and it is in the tables, under a key that is shorter than any of ours and sorts before them all.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{self, File};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::park_timeout;
+use std::time::Duration;
 
 use bytes::Bytes;
-use fjall::config::{BlockSizePolicy, PartitioningPolicy, PinningPolicy, RestartIntervalPolicy};
-use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
+use lsm_tree::{AbstractTree, Cache, Guard, SequenceNumberCounter, Slice, Tree};
 
-use super::ahead::Ahead;
-use super::{journal, versions};
-use crate::{Entry, Fault, Halt, Key, Stamp, View, Walker};
+use super::error::{At, Error, Result};
+use super::inventory::{Inventory, Listed};
+use super::log::{self, Log, Position};
+use super::snapshots::Snapshot;
+use super::tables::{Tables, Threads};
+use super::{recovery, tree};
+use crate::{Entry, Fault, Halt, Key, Stamp, View, Walker, private};
 
-const MARK: [u8; 1] = [0];
-/// With 16 MiB, writes stalled for seconds; the journal, too, is replaced every 64 MB.
-const MEMTABLE_BYTES: u64 = 64 << 20;
-/// What the store is told, so that it never acts on its own: `Keys::rotate_if_due` says why.
-const MEMTABLE_NEVER_BYTES: u64 = 1 << 40;
-/// The journal stores a key's length in two bytes, and does not check it.
+/// How often to look whether a memtable has become a table: nothing tells.
+const FLUSH_POLL: Duration = Duration::from_millis(1);
+pub(super) const LOG: &str = "log";
+pub(super) const TREE: &str = "tree";
+pub(super) const MARK: [u8; 1] = [0];
+/// A key's length is stored in two bytes, in the log and in tables.
 pub(super) const KEY_MAX: usize = u16::MAX as usize;
 pub(super) const VALUE_MAX: usize = u32::MAX as usize;
 
-/// What the journal has at most beside keys and values: for a batch with its mark, for an entry.
-const BATCH_BYTES: u64 = 128;
-const ENTRY_BYTES: u64 = 64;
+/// What a batch does to its keys.
+pub(super) type Writes = BTreeMap<Key, Option<Bytes>>;
+
+/// How keys are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Settings {
+    pub cache_bytes: u64,
+    pub memtable_bytes: u64,
+}
 
 pub(super) struct Keys {
-    database: Database,
-    keyspace: Keyspace,
-    ahead: Mutex<Ahead>,
+    tables: Arc<Tables>,
+    threads: Threads,
+    /// The tree's numbers, of which each batch and each version has its own.
+    sequence: SequenceNumberCounter,
+    appending: Mutex<Appending>,
     /// The state that looks see: ours to move, so that it moves together with the hot entries.
     published: RwLock<Arc<Snapshot>>,
+}
+
+/// Where the next batch goes.
+struct Appending {
+    /// `None` before the first batch, and after a memtable was sealed: each has files of its own.
+    log: Option<Log>,
+    position: Position,
+    mark: Stamp,
+    /// No later batch says yet that the last one was synced.
+    is_open_ended: bool,
 }
 
 /// How busy the store is with its tables.
@@ -42,6 +71,8 @@ pub(super) struct Backlog {
     pub l0_runs: usize,
     pub sealed_memtables: usize,
     pub compactions: usize,
+    /// Waiting for fewer runs is in vain.
+    pub has_compaction_ended: bool,
 }
 
 impl Backlog {
@@ -50,150 +81,264 @@ impl Backlog {
         self.sealed_memtables == 0 && self.compactions == 0
     }
 
-    /// A commit sleeps inside the store at 30 runs, or 4 sealed memtables, and for ever if the thread that would end
-    /// this has died. So we wait outside, a step before.
+    /// Memory is bounded, and so is what a read has to look through.
     pub fn is_too_long(&self) -> bool {
-        self.l0_runs >= 28 || self.sealed_memtables >= 3
+        self.l0_runs >= 28 && !self.has_compaction_ended || self.sealed_memtables >= 3
     }
 }
 
 impl Keys {
-    pub fn open(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
-        versions::check(path)?;
-        match Self::open_as_it_is(path, cache_bytes) {
-            Err(fjall::Error::JournalRecovery(error)) if journal::cut_torn_tail(path)? => {
-                tracing::warn!(%error, "the last batch of the journal was torn, as by a power cut; it was cut off");
-                Self::open_as_it_is(path, cache_bytes)
-            }
-            opened => opened,
-        }
+    /// Makes an empty store at `path`, which does not exist.
+    pub fn create(path: &Path) -> Result<()> {
+        let directory = |path: &Path| private::create_dir(path).at(path);
+        directory(path)?;
+        directory(&path.join(LOG))?;
+        directory(&path.join(TREE))?;
+        let (tree, _) = tree::open(&path.join(TREE), Arc::new(Cache::with_capacity_bytes(0)))?;
+        let (version, tables) = tree::sized(&tree).at(path)?;
+        Inventory { closed: true, version, tables, ..Inventory::default() }.write(path).at(path)
     }
 
-    fn open_as_it_is(path: &Path, cache_bytes: u64) -> fjall::Result<Self> {
-        let appended = if path.exists() { journal::journals(path)?.pop().map(|(number, _)| number) } else { None };
-        // One worker thread measured best on two cores.
-        let database = Database::builder(path).worker_threads(1).cache_size(cache_bytes).open()?;
-        let keyspace = database.keyspace("keys", options)?;
-        // The store does not: by POSIX, a power cut could take the names of its keyspaces (testkit's `power_cut`).
-        std::fs::File::open(path.join("keyspaces"))?.sync_all()?;
-        let published = RwLock::new(Arc::new(database.snapshot()));
-        Ok(Self { database, keyspace, ahead: Mutex::new(Ahead::new(path, appended)), published })
+    /// Opens what is there. `lock` keeps everybody else away, for as long as a thread of this store lives.
+    pub fn open(path: &Path, settings: Settings, lock: Arc<File>) -> Result<Self> {
+        let inventory = Inventory::read(path)?;
+        tree::compare(&path.join(TREE), &inventory)?;
+        let position = recovery::judge(path, &inventory)?;
+        let cache = Arc::new(Cache::with_capacity_bytes(settings.cache_bytes));
+        let (tree, sequence) = tree::open(&path.join(TREE), cache)?;
+        // Either may be later: files of the log go once a table holds what was in them, before the inventory hears of a later mark.
+        let mark = mark(&tree)?.max(inventory.mark);
+        let listed = inventory.logs.clone();
+        let tables = Arc::new(Tables::new(path.into(), tree, inventory, settings.memtable_bytes, lock));
+        let mut appending = Appending { log: None, position, mark, is_open_ended: false };
+        recovery::replay(&tables, &listed, &sequence, &mut appending.mark)?;
+        note_end(&tables, &appending);
+        let published = RwLock::new(Arc::new(tables.snapshots.open(sequence.get())));
+        let threads = Threads::start(&tables).at(path)?;
+        Ok(Self { tables, threads, sequence, appending: Mutex::new(appending), published })
     }
 
-    pub fn mark(&self) -> fjall::Result<Stamp> {
-        let stored = self.keyspace.get(MARK)?;
-        let ticks = stored.and_then(|bytes| Some(u64::from_be_bytes(bytes[..].try_into().ok()?)));
-        Ok(Stamp(ticks.unwrap_or(0)))
+    pub fn mark(&self) -> Stamp {
+        self.appending().mark
     }
 
     /// Writes all or nothing; when it returns `Ok`, all is on disk, and `publish` may show it.
-    pub fn commit(&self, writes: &BTreeMap<Key, Option<Bytes>>, mark: Stamp) -> fjall::Result<()> {
-        let batch = fjall::OwnedWriteBatch::with_capacity(self.database.clone(), writes.len() + 1);
-        let mut batch = batch.durability(Some(PersistMode::SyncData));
-        let mut bytes = BATCH_BYTES;
-        for (key, value) in writes {
-            // The journal compresses long values, and compression can make them longer, by less than this.
-            let value_bytes = value.as_ref().map_or(0, |value| value.len() + value.len() / 8);
-            bytes += (key.as_bytes().len() + value_bytes) as u64 + ENTRY_BYTES;
-            // Copied: what stays in memory until it is flushed must not keep a whole request's buffer alive.
-            match value {
-                Some(value) => batch.insert(&self.keyspace, key.as_bytes(), &value[..]),
-                None => batch.remove(&self.keyspace, key.as_bytes()),
-            }
+    pub fn commit(&self, writes: &Writes, mark: Stamp) -> Result<()> {
+        let mut appending = self.appending();
+        appending.append(&self.tables, writes, mark)?;
+        appending.is_open_ended = true;
+        // Copied: what stays in memory until it is flushed must not keep a whole request's buffer alive.
+        let entries = writes.iter().map(|(key, value)| (key.as_bytes(), value.as_deref()));
+        insert(&self.tables, &self.sequence, entries);
+        Ok(())
+    }
+
+    /// Writes that the last batch was synced: from then on, damage to it cannot be taken for the trace of a power cut.
+    pub fn seal_end(&self) -> Result<()> {
+        let mut appending = self.appending();
+        if !appending.is_open_ended || appending.log.is_none() {
+            return Ok(());
         }
-        batch.insert(&self.keyspace, MARK, mark.0.to_be_bytes());
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).make_room(bytes);
-        batch.commit()
+        let mark = appending.mark;
+        appending.append(&self.tables, &Writes::new(), mark)?;
+        appending.is_open_ended = false;
+        Ok(())
     }
 
     pub fn publish(&self) {
-        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.database.snapshot());
+        let snapshot = self.tables.snapshots.open(self.sequence.get());
+        *self.published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
     }
 
-    /// Fails once the store has given up, as it does for good when a write or its background work fails.
-    pub fn check(&self) -> fjall::Result<()> {
-        self.database.persist(PersistMode::Buffer)
+    /// Fails once a thread of the store has given up.
+    pub fn check(&self) -> Result<()> {
+        self.tables.check()
     }
 
     pub fn backlog(&self) -> Backlog {
-        let tree = &self.keyspace.tree;
+        let tree = &self.tables.tree;
         Backlog {
             l0_runs: tree.l0_run_count(),
             sealed_memtables: tree.sealed_memtable_count(),
-            compactions: self.database.active_compactions(),
+            compactions: usize::from(self.tables.is_compacting()),
+            has_compaction_ended: self.tables.has_compaction_ended(),
         }
     }
 
     /// Bytes in memory that are still to be written out as tables.
     pub fn buffered_bytes(&self) -> u64 {
-        self.database.write_buffer_size()
+        self.tables.buffered_bytes.load(Relaxed)
     }
 
-    pub fn journal_bytes(&self) -> u64 {
-        self.database.journal_disk_space().unwrap_or(0)
+    pub fn log_bytes(&self) -> u64 {
+        let files = log::list(&self.tables.log_directory()).unwrap_or_default();
+        files.iter().filter_map(|(_, path)| Some(fs::metadata(path).ok()?.len())).sum()
     }
 
-    pub fn journal_count(&self) -> usize {
-        self.database.journal_count()
+    /// How many files the next start would read.
+    pub fn log_count(&self) -> usize {
+        self.tables.inventory().logs.len()
     }
 
-    /// Seals the memtable if it is large enough, for the store's worker to write out.
-    ///
-    /// Left to itself, the store asks its worker to do so, once per commit beyond the size, over a queue of 1,000; and the
-    /// worker, when it gets to it, waits for room in that same queue to say that it has. With one worker that is for
-    /// ever: it was seen at 3 GB of memtable, after a compaction that took a thousand commits.
-    pub fn rotate_if_due(&self) -> fjall::Result<()> {
-        if self.keyspace.tree.active_memtable().size() >= MEMTABLE_BYTES {
-            self.begin_flush()?;
+    /// Seals the memtable if it is large enough, or its log is.
+    pub fn rotate_if_due(&self) {
+        let limit = self.tables.memtable_bytes;
+        let log_bytes = self.appending().log.as_ref().map_or(0, Log::bytes);
+        if self.tables.tree.active_memtable().size() >= limit || log_bytes >= 2 * limit {
+            self.begin_flush();
         }
-        Ok(())
     }
 
     /// Begins to write what is in memory out as a table. Watch `backlog` and `check` for the end of it.
-    pub fn begin_flush(&self) -> fjall::Result<bool> {
-        self.keyspace.rotate_memtable()
+    pub fn begin_flush(&self) {
+        let mut appending = self.appending();
+        if self.tables.tree.active_memtable().is_empty() {
+            return;
+        }
+        seal(&self.tables, &self.sequence, appending.mark, self.tables.inventory().number);
+        appending.log = None;
+        self.threads.wake();
     }
 
-    /// True if the journal holds nothing that the tables do not.
-    pub fn is_all_in_tables(&self) -> bool {
-        self.keyspace.tree.sealed_memtable_count() == 0 && self.keyspace.tree.active_memtable().is_empty()
+    /// Leaves compactions to the next start.
+    pub fn stop_compacting(&self) {
+        self.tables.stop_compacting();
+    }
+
+    /// Makes `to` the mark, though it is earlier, and ends. All that has a later one goes: batches become tables, and these get a new
+    /// mark. Cut short, it has not happened.
+    pub fn set_back(&self, to: Stamp) -> Result<()> {
+        let mut appending = self.appending();
+        appending.append(&self.tables, &Writes::new(), to)?;
+        seal(&self.tables, &self.sequence, to, self.tables.inventory().number);
+        appending.log = None;
+        drop(appending);
+        self.threads.wake();
+        while self.backlog().sealed_memtables > 0 {
+            self.check()?;
+            park_timeout(FLUSH_POLL);
+        }
+        self.finish()
+    }
+
+    /// Writes down that the log ends here. Nothing may be committed after it.
+    pub fn finish(&self) -> Result<()> {
+        let mut appending = self.appending();
+        let Appending { position, mark, .. } = *appending;
+        let tree = &self.tables.tree;
+        let is_all_in_tables = tree.sealed_memtable_count() == 0 && tree.active_memtable().is_empty();
+        self.tables.note(|inventory| {
+            inventory.closed = true;
+            (inventory.position, inventory.mark) = (position, mark);
+        })?;
+        if let Some(log) = appending.log.take() {
+            log.finish().at(&self.tables.log_directory())?;
+        }
+        if is_all_in_tables { self.tables.drop_logs(u64::MAX) } else { Ok(()) }
     }
 
     pub fn snapshot(&self) -> Snapshotted<'_> {
         let snapshot = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Snapshotted { snapshot, keyspace: &self.keyspace }
+        Snapshotted { snapshot, tree: &self.tables.tree }
+    }
+
+    fn appending(&self) -> MutexGuard<'_, Appending> {
+        self.appending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Blocks of 8 KiB in which every key is whole make a scan a third faster than blocks of 4 KiB in which a key is what it
-/// has not in common with those before it, which the store puts together for each entry that it shows. Point reads cost the
-/// same, and 1 M entries of 365 bytes 3 % more disk.
-///
-/// A table's filter and index are whole in level 0, and stay in memory; below, they are in blocks of their own, of 4 KiB,
-/// under a small one that stays in memory. The store's default has them whole, hundreds of KiB, in the levels 1 and 2:
-/// with ten million blobs they no longer fit the cache together, and a read of a row read and checked such a block first.
-fn options() -> KeyspaceCreateOptions {
-    KeyspaceCreateOptions::default()
-        .max_memtable_size(MEMTABLE_NEVER_BYTES)
-        .data_block_size_policy(BlockSizePolicy::all(8 << 10))
-        .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
-        .index_block_pinning_policy(PinningPolicy::new([true, false]))
-        .index_block_partitioning_policy(PartitioningPolicy::new([false, true]))
-        .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.threads.stop(&self.tables);
+    }
+}
+
+impl Appending {
+    fn append(&mut self, tables: &Tables, writes: &Writes, mark: Stamp) -> Result<()> {
+        let directory = tables.log_directory();
+        let log = match &mut self.log {
+            Some(log) => log,
+            None => {
+                let log = begin(tables, self.position, self.mark)?;
+                self.log.insert(log)
+            }
+        };
+        log.append(writes, mark).at(&directory)?;
+        (self.position, self.mark) = (log.position(), mark);
+        Ok(())
+    }
+}
+
+/// The next file of the log, ready for its first batch.
+fn begin(tables: &Tables, position: Position, mark: Stamp) -> Result<Log> {
+    let directory = tables.log_directory();
+    let number = tables.inventory().number + 1;
+    let log = Log::create(&directory, number, position).at(&directory)?;
+    tables.note(|inventory| {
+        (inventory.closed, inventory.number) = (false, number);
+        (inventory.position, inventory.mark) = (position, mark);
+        inventory.logs.push(Listed { number, first: position.next });
+    })?;
+    Ok(log)
+}
+
+pub(super) fn insert<'a>(
+    tables: &Tables,
+    sequence: &SequenceNumberCounter,
+    entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+) {
+    let (sequence, mut bytes) = (sequence.next(), 0);
+    for (key, value) in entries {
+        let (added, _) = match value {
+            Some(value) => tables.tree.insert(key, value, sequence),
+            None => tables.tree.remove(key, sequence),
+        };
+        bytes += added;
+    }
+    tables.buffered_bytes.fetch_add(bytes, Relaxed);
+}
+
+/// Seals the memtable, which holds batches of the log's files up to `through`.
+pub(super) fn seal(tables: &Tables, sequence: &SequenceNumberCounter, mark: Stamp, through: u64) {
+    insert(tables, sequence, [(&MARK[..], Some(&mark.0.to_be_bytes()[..]))].into_iter());
+    tables.tree.rotate_memtable();
+    tables.sealed_through.store(through, SeqCst);
+}
+
+fn mark(tree: &Tree) -> Result<Stamp> {
+    let stored = tree.get(MARK, u64::MAX)?;
+    let ticks = stored.and_then(|bytes| Some(u64::from_be_bytes(bytes[..].try_into().ok()?)));
+    Ok(Stamp(ticks.unwrap_or(0)))
+}
+
+/// Writes down where the log ends, which nothing is added to any more: the next batch begins a file. A disk without room for it keeps nobody
+/// from reading.
+fn note_end(tables: &Tables, appending: &Appending) {
+    let noted = tables.note(|inventory| {
+        inventory.closed = true;
+        (inventory.position, inventory.mark) = (appending.position, appending.mark);
+    });
+    if let Err(error) = noted {
+        tracing::warn!(%error, "the inventory was not written; the next start takes this one for cut short");
+    }
 }
 
 /// The last durable state, or an earlier one.
 pub(super) struct Snapshotted<'a> {
     snapshot: Arc<Snapshot>,
-    keyspace: &'a Keyspace,
+    tree: &'a Tree,
 }
 
 impl Snapshotted<'_> {
     /// Entries with `from <= key < to`, in key order.
-    pub fn range(&self, from: &Key, to: &Key) -> impl Iterator<Item = Result<(Key, Bytes), Fault>> {
-        let entries = self.snapshot.range(self.keyspace, from.as_bytes()..to.as_bytes());
+    pub fn range(
+        &self,
+        from: &Key,
+        to: &Key,
+    ) -> impl DoubleEndedIterator<Item = std::result::Result<(Key, Bytes), Fault>> + use<> {
+        let entries = self.tree.range(from.as_bytes()..to.as_bytes(), self.snapshot.sequence(), None);
         entries.map(|entry| {
-            let (key, value) = entry.into_inner().map_err(|error| fault(&error))?;
+            let (key, value) = entry.into_inner().map_err(fault)?;
             let key = Key::from_stored(bytes(key)).ok_or_else(|| Fault::Corrupt("a key is too short".into()))?;
             Ok((key, bytes(value)))
         })
@@ -201,16 +346,20 @@ impl Snapshotted<'_> {
 }
 
 impl View for Snapshotted<'_> {
-    fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
-        let got = self.snapshot.get(self.keyspace, key.as_bytes());
-        got.map(|value| value.map(bytes)).map_err(|error| Halt::Fault(fault(&error)))
+    fn get(&mut self, key: &Key) -> std::result::Result<Option<Bytes>, Halt> {
+        let got = self.tree.get(key.as_bytes(), self.snapshot.sequence());
+        got.map(|value| value.map(bytes)).map_err(|error| Halt::Fault(fault(error)))
     }
 
-    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> Result<Vec<(Key, Bytes)>, Halt> {
-        self.range(from, to).take(limit).collect::<Result<_, _>>().map_err(Halt::Fault)
+    fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> std::result::Result<Vec<(Key, Bytes)>, Halt> {
+        self.range(from, to).take(limit).collect::<std::result::Result<_, _>>().map_err(Halt::Fault)
     }
 
-    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
+    fn last(&mut self, from: &Key, to: &Key) -> std::result::Result<Option<(Key, Bytes)>, Halt> {
+        self.range(from, to).next_back().transpose().map_err(Halt::Fault)
+    }
+
+    fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> std::result::Result<(), Halt> {
         for entry in self.range(from, to) {
             let (key, value) = entry.map_err(Halt::Fault)?;
             if walker.see(&Entry::new(&key, &value)).is_break() {
@@ -225,18 +374,6 @@ fn bytes(slice: Slice) -> Bytes {
     slice.into()
 }
 
-/// What an error of the store means to whoever waits for an answer.
-pub(super) fn fault(error: &fjall::Error) -> Fault {
-    match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => io_fault(error),
-        fjall::Error::Poisoned => Fault::Unavailable("the store gave up after a failed write".into()),
-        other => Fault::Corrupt(other.to_string()),
-    }
-}
-
-fn io_fault(error: &io::Error) -> Fault {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,
-        _ => Fault::Unavailable(error.to_string()),
-    }
+fn fault(error: lsm_tree::Error) -> Fault {
+    Error::from(error).fault()
 }

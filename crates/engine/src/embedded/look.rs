@@ -94,6 +94,10 @@ impl View for Looking<'_> {
         self.snapshot()?.scan(from, to, limit)
     }
 
+    fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
+        self.snapshot()?.last(from, to)
+    }
+
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         self.snapshot()?;
         let Some(state) = self.state else { return self.snapshot()?.walk(from, to, walker) };

@@ -8,7 +8,7 @@ macro_rules! meters {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Metrics {
             $($(#[$doc])* pub $name: u64,)*
-            /// The length of the journal when it was asked for.
+            /// The length of the log's files when it was asked for.
             pub journal_bytes: u64,
             /// Columns that are known to have nothing in them.
             pub empty_columns: u64,
@@ -41,7 +41,7 @@ meters! {
     written_in_place,
     /// The largest batch so far, in transactions.
     batch_max,
-    /// Nanoseconds in commits (journal, sync, publishing): in all, and the longest.
+    /// Nanoseconds in commits (log, sync, publishing): in all, and the longest.
     commit_nanos,
     commit_nanos_max,
     /// Transactions that were turned away for want of room.

@@ -23,8 +23,8 @@ use super::place::Place;
 use super::writer::Writer;
 use crate::{Fault, Job};
 
-/// How often to try to reopen a store that failed, when nobody asks it anything.
-const REOPEN_POLL: Duration = Duration::from_secs(1);
+/// How often to look after the store when nobody asks it anything: whether it has to be reopened, or the log's end can be sealed.
+const IDLE_POLL: Duration = Duration::from_secs(1);
 /// A commit that others can wait for without noticing.
 const SHORT_NANOS: u64 = 1_000_000;
 
@@ -93,11 +93,13 @@ pub(super) struct Queue {
     shared: Arc<Shared>,
     messages: mpsc::Receiver<Message>,
     closing: bool,
+    /// How many commits there were when nobody had come for a while.
+    commits: u64,
 }
 
 impl Queue {
     pub fn new(shared: Arc<Shared>, messages: mpsc::Receiver<Message>) -> Self {
-        Self { shared, messages, closing: false }
+        Self { shared, messages, closing: false, commits: 0 }
     }
 
     pub fn run(mut self) {
@@ -119,23 +121,29 @@ impl Queue {
     /// The next decision, or `None` at the end.
     fn next(&mut self, writer: &Writer<'_>) -> Option<Box<dyn Job>> {
         while !self.closing {
-            let message = if writer.is_open() {
-                self.messages.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
-            } else {
-                self.messages.recv_timeout(REOPEN_POLL)
-            };
-            match message {
+            match self.messages.recv_timeout(IDLE_POLL) {
                 Ok(Message::Run(job)) => return Some(job),
                 Ok(Message::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => self.closing = true,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let _turn = self.shared.turns.wait();
-                    if !writer.is_open() {
+                    let shared = self.shared.clone();
+                    let _turn = shared.turns.wait();
+                    if writer.is_open() {
+                        self.seal_end(writer);
+                    } else {
                         drop(writer.reopen());
                     }
                 }
             }
         }
         None
+    }
+
+    /// Seals the log's end if no batch was committed since the last look.
+    fn seal_end(&mut self, writer: &Writer<'_>) {
+        let commits = self.shared.metrics.commits.load(Relaxed);
+        if std::mem::replace(&mut self.commits, commits) == commits {
+            writer.seal_end();
+        }
     }
 
     fn next_now(&mut self, writer: &Writer<'_>) -> Option<Box<dyn Job>> {

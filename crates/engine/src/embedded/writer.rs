@@ -1,7 +1,6 @@
 //! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
 //! all of it. `turns` says on which thread.
 
-use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -10,14 +9,14 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::columns::Columns;
+use super::error;
 use super::hot::Hot;
-use super::journal;
-use super::keys::{self, Backlog, Keys, Snapshotted};
+use super::keys::{self, Backlog, Keys, Snapshotted, Writes};
 use super::metrics::{add, raise, set};
 use super::room::Allowance;
 use super::turns::wait_long;
 use crate::clock::Stopwatch;
-use crate::txn::{Ran, attempt};
+use crate::txn::{Ran, attempt, last_over};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
 
 /// Bounds on a batch: the answers of all its transactions wait for its sync.
@@ -25,10 +24,10 @@ const BATCH_TRANSACTIONS: usize = 2048;
 const BATCH_BYTES: u64 = 4 << 20;
 /// What an entry costs on disk beside its bytes, roughly.
 const ENTRY_BYTES: u64 = 64;
-/// Below this, replaying the journal is faster than writing a table.
+/// Below this, and with few files, replaying the log is faster than writing a table.
 const CLOSE_FLUSH_BYTES: u64 = 4 << 20;
+const CLOSE_FLUSH_FILES: usize = 4;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
-const CLOSE_TIDY_NANOS: u64 = 200_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
 /// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
@@ -44,8 +43,6 @@ pub(super) struct Rest {
 pub(super) struct Writer<'a> {
     shared: &'a Shared,
 }
-
-type Writes = BTreeMap<Key, Option<Bytes>>;
 
 #[derive(Default)]
 struct Batch {
@@ -67,6 +64,7 @@ impl<'a> Writer<'a> {
         let committed = match self.be_ready() {
             Ok(()) => self.fill_and_commit(&mut batch, first, more),
             Err(fault) => {
+                add(&self.shared.metrics.turned_away, u64::from(fault == Fault::Full));
                 batch.jobs.push((first, Err(fault)));
                 Ok(())
             }
@@ -99,16 +97,14 @@ impl<'a> Writer<'a> {
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
             shared.hot.publish(batch.writes.iter(), || keys.publish());
-            if let Err(error) = keys.rotate_if_due() {
-                tracing::error!(%error, "the memtable was not sealed; it grows until the next attempt");
-            }
+            keys.rotate_if_due();
             self.measure(batch, keys, watch.nanos());
             return Ok(());
         };
         drop(guard);
         add(&shared.metrics.failures, 1);
         tracing::error!(%error, "a commit failed; reopening the store");
-        self.settle_failure(mark, keys::fault(&error))
+        self.settle_failure(mark, error.fault())
     }
 
     fn fill(
@@ -175,11 +171,11 @@ impl<'a> Writer<'a> {
         add(&metrics.commits, 1);
         add(&metrics.committed_transactions, batch.transactions);
         add(&metrics.committed_bytes, batch.bytes);
-        raise(&metrics.batch_max, batch.jobs.len() as u64);
+        raise(&metrics.batch_max, batch.transactions);
         add(&metrics.commit_nanos, nanos);
         set(&self.shared.turns.last_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
-        let Backlog { l0_runs, sealed_memtables, compactions: _ } = keys.backlog();
+        let Backlog { l0_runs, sealed_memtables, .. } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
         set(&metrics.sealed_memtables, sealed_memtables as u64);
         set(&metrics.buffered_bytes, keys.buffered_bytes());
@@ -214,7 +210,7 @@ impl Writer<'_> {
         }
     }
 
-    fn wait(&self, keys: &Keys, until: impl Fn(&Backlog) -> bool) -> fjall::Result<()> {
+    fn wait(&self, keys: &Keys, until: impl Fn(&Backlog) -> bool) -> error::Result<()> {
         keys.check()?;
         if until(&keys.backlog()) {
             return Ok(());
@@ -240,47 +236,43 @@ impl Writer<'_> {
         self.shared.hot.forget(|| {});
         self.shared.columns.forget_all();
         let Some(keys) = taken else { return };
-        let flushing = keys.buffered_bytes() > CLOSE_FLUSH_BYTES && keys.begin_flush().is_ok();
+        keys.stop_compacting();
+        if keys.buffered_bytes() > CLOSE_FLUSH_BYTES || keys.log_count() > CLOSE_FLUSH_FILES {
+            keys.begin_flush();
+        }
         let watch = Stopwatch::start();
         let waited = self.wait(&keys, |backlog| backlog.is_over() || watch.nanos() > CLOSE_PATIENCE_NANOS);
+        if let Err(error) = keys.finish() {
+            tracing::warn!(%error, "the end of the log was not written down; the next start takes this one for cut short");
+        }
         if waited.is_ok() && !keys.backlog().is_over() {
-            // The store waits for its worker, which may be in a long compaction; whoever stops us will not wait for that.
+            // To drop the store is to wait for its threads, one of which may be in a long compaction; whoever stops us will not wait for that.
             // All is durable, so the end of the process may overtake it.
             tracing::info!("stopping in the middle of a compaction, which the next start begins again");
             std::thread::spawn(move || drop(keys));
-            return;
-        }
-        let emptied = flushing && waited.is_ok() && keys.is_all_in_tables();
-        if emptied {
-            // The worker removes the journal before this one a moment after the table is there, unless it is told to stop first.
-            let watch = Stopwatch::start();
-            drop(self.wait(&keys, |_| keys.journal_count() == 1 || watch.nanos() > CLOSE_TIDY_NANOS));
-        }
-        drop(keys);
-        if emptied && let Err(error) = journal::empty(&self.shared.directory.keys()) {
-            tracing::warn!(%error, "the journal was not emptied; the next start will replay it");
         }
     }
 
     /// Closes the store and opens it again, from what is on disk. Looks wait for it. After a failure, not before a rest.
     pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
-        // The old one has to be gone first: when it goes, it still writes to its journal, and lets go of its lock.
+        // The old one has to be gone first, with its threads, which write.
         self.shared.hot.forget(|| *slot = None);
         self.shared.columns.forget_all();
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
             return Err(reopening());
         }
-        let opened = wait_long(|| Keys::open(&self.shared.directory.keys(), self.shared.cache_bytes));
-        let (keys, mark) = opened.and_then(|keys| keys.mark().map(|mark| (keys, mark))).map_err(|error| {
+        let (path, lock) = (self.shared.directory.keys(), self.shared.directory.lock());
+        let keys = wait_long(|| Keys::open(&path, self.shared.settings, lock)).map_err(|error| {
             let (since, text) = (Stopwatch::start(), error.to_string());
             if rest.as_ref().is_none_or(|rest| rest.error != text) {
                 tracing::error!(%error, "the store could not be reopened; trying again every second");
             }
             *rest = Some(Rest { since, error: text });
-            keys::fault(&error)
+            error.fault()
         })?;
+        let mark = keys.mark();
         *slot = Some(keys);
         *rest = None;
         add(&self.shared.metrics.reopenings, 1);
@@ -292,18 +284,20 @@ impl Writer<'_> {
         self.shared.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What became of a batch whose commit failed: its mark tells whether the journal kept it.
+    /// What became of a batch whose commit failed: its mark tells whether the log kept it. If so, it was written anew when the log was opened.
     fn settle_failure(&self, mark: Stamp, fault: Fault) -> Result<(), Fault> {
         let unknown = |_| Fault::Unavailable("a commit failed, and whether it was applied is not known".into());
-        if self.reopen().map_err(unknown)? < mark {
-            return Err(fault);
-        }
-        // Applied; but a sync that failed once may claim success the second time over pages that were never written
-        // (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). So it is written anew, as a table.
+        if self.reopen().map_err(unknown)? < mark { Err(fault) } else { Ok(()) }
+    }
+
+    /// Nobody has written for a while: says in the log that the last batch was synced.
+    pub fn seal_end(&self) {
         let guard = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
-        let keys = guard.as_ref().ok_or_else(reopening)?;
-        keys.begin_flush().map_err(|_| unknown(Fault::Full))?;
-        self.wait(keys, |backlog| backlog.sealed_memtables == 0).map_err(|_| unknown(Fault::Full))
+        let Some(Err(error)) = guard.as_ref().map(Keys::seal_end) else { return };
+        drop(guard);
+        add(&self.shared.metrics.failures, 1);
+        tracing::error!(%error, "a commit failed; reopening the store");
+        drop(self.reopen());
     }
 }
 
@@ -382,5 +376,9 @@ impl View for Pending<'_, '_> {
             found.extend(value.clone().map(|value| (key.clone(), value)));
         }
         Ok(found)
+    }
+
+    fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
+        last_over(self.over, from, to, |from, to| self.base.last(from, to))
     }
 }

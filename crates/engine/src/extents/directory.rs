@@ -4,6 +4,7 @@
 //! * A name is durable before anything in its file is.
 //! * Ids are never reused, even across restarts: a wish to free a piece may be repeated after a crash and must
 //!   not hit a later one. So the file with the greatest id stays, emptied, until there is a greater one.
+//! * What the inventory lists is there, or the directory is not opened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,9 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use super::inventory::{self, Inventory};
 use super::layout::{self, BadHeader, HEADER};
-use crate::Fault;
 use crate::extents::OpenError;
+use crate::{Fault, private};
 
 pub(crate) struct Directory {
     path: PathBuf,
@@ -31,10 +33,21 @@ pub(crate) struct Directory {
 
 struct Ids {
     greatest: u64,
+    /// As it was last written.
+    listed: Inventory,
     /// The greatest extent, if it holds nothing: removed when a greater one exists.
     hollow: Option<u64>,
     /// Without punching: the rooms in use, by extent. A file goes when it is sealed and has none.
     rooms: BTreeMap<u64, BTreeSet<u64>>,
+    /// Extents that were asked for and not found, though they are not listed.
+    sought: BTreeSet<u64>,
+}
+
+impl Ids {
+    /// Extents that should have a file.
+    fn expected(&self) -> BTreeSet<u64> {
+        self.listed.lengths.keys().chain(&self.sought).copied().collect()
+    }
 }
 
 /// A new extent, open twice: through the page cache, and past it where the file system can.
@@ -49,7 +62,7 @@ impl Directory {
     pub fn open(path: &Path, punch: bool, direct: bool) -> Result<(Self, BTreeSet<u64>), OpenError> {
         let wrong = |error| OpenError::Io(path.to_owned(), error);
         if !path.is_dir() {
-            std::fs::create_dir_all(path).map_err(wrong)?;
+            private::create_dir_all(path).map_err(wrong)?;
             sync_parent(path).map_err(wrong)?;
         }
         let handle = File::open(path).map_err(wrong)?;
@@ -58,28 +71,86 @@ impl Directory {
             TryLockError::Error(error) => wrong(error),
         })?;
         let (mut open, mut sealed) = (BTreeSet::new(), BTreeSet::new());
+        let mut unfinished = Vec::new();
         for entry in std::fs::read_dir(path).map_err(wrong)? {
             let file = entry.map_err(wrong)?.path();
+            if [inventory::NAME, inventory::UNFINISHED].iter().any(|name| file.ends_with(name)) {
+                continue;
+            }
             match parse_name(&file) {
                 Some((id, "open")) => drop(open.insert(id)),
                 Some((id, "extent")) => drop(sealed.insert(id)),
-                Some((_, "new")) => std::fs::remove_file(&file).map_err(wrong)?,
+                Some((_, "new")) => unfinished.push(file),
                 Some(_) | None => return Err(OpenError::Foreign(file)),
             }
         }
-        let punches = punch && probe_punching(path).map_err(wrong)?;
-        let greatest = open.iter().chain(&sealed).max().copied().unwrap_or(0);
-        let ids = Ids { greatest, hollow: None, rooms: BTreeMap::new() };
-        let directory = Self { path: path.to_owned(), handle, punches, direct, ids: Mutex::new(ids) };
+        let known = Inventory::read(path).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => OpenError::Inventory(path.join(inventory::NAME)),
+            _ => OpenError::Io(path.join(inventory::NAME), error),
+        })?;
+        let found = open.iter().chain(&sealed).max().copied().unwrap_or(0);
+        let greatest = known.as_ref().map_or(0, |known| known.greatest).max(found);
+        let listed = known.clone().unwrap_or_default();
+        let ids = Ids { greatest, listed, hollow: None, rooms: BTreeMap::new(), sought: BTreeSet::new() };
+        let mut directory = Self { path: path.to_owned(), handle, punches: false, direct, ids: Mutex::new(ids) };
+        directory.require_listed()?;
         open.iter().try_for_each(|id| directory.check(*id))?;
         if sealed.contains(&greatest) {
             directory.check(greatest)?;
+        }
+        // From here on, nothing is refused any more.
+        unfinished.iter().try_for_each(std::fs::remove_file).map_err(wrong)?;
+        let punches = punch && probe_punching(path).map_err(wrong)?;
+        directory.punches = punches;
+        if known.is_none() {
+            directory.list_all(&open, &sealed).map_err(wrong)?;
+        }
+        if sealed.contains(&greatest) {
             directory.ids().hollow = directory.is_hollow(greatest).map_err(wrong)?.then_some(greatest);
         }
         if !punches {
             open.extend(sealed); // nothing on disk says what is free in them
         }
         Ok((directory, open))
+    }
+
+    /// Refuses a directory of which something was lost.
+    fn require_listed(&self) -> Result<(), OpenError> {
+        for (id, length) in &self.ids().listed.lengths {
+            match self.length(*id) {
+                Ok(found) if found >= *length => {}
+                Ok(_) => {
+                    return Err(OpenError::Lost(self.find(*id).map_or(self.name(*id, "extent"), |(path, _)| path)));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Err(OpenError::Lost(self.name(*id, "extent")));
+                }
+                Err(error) => return Err(OpenError::Io(self.name(*id, "extent"), error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first inventory of a directory: what is there.
+    fn list_all(&self, open: &BTreeSet<u64>, sealed: &BTreeSet<u64>) -> io::Result<()> {
+        let mut lengths: BTreeMap<u64, u64> = open.iter().map(|id| (*id, 0)).collect();
+        for id in sealed {
+            lengths.insert(*id, self.synced_length(*id)?);
+        }
+        let mut ids = self.ids();
+        ids.listed = Inventory { greatest: ids.greatest, lengths };
+        ids.listed.write(&self.path)
+    }
+
+    /// Changes the inventory, on disk and then here.
+    fn list(&self, ids: &mut Ids, change: impl FnOnce(&mut Inventory)) -> io::Result<()> {
+        let mut next = Inventory { greatest: ids.greatest, ..ids.listed.clone() };
+        change(&mut next);
+        if next != ids.listed {
+            next.write(&self.path)?;
+            ids.listed = next;
+        }
+        Ok(())
     }
 
     fn check(&self, id: u64) -> Result<(), OpenError> {
@@ -103,12 +174,17 @@ impl Directory {
         let mut ids = self.ids();
         let id = ids.greatest + 1;
         let (new, open) = (self.name(id, "new"), self.name(id, "open"));
-        let made = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
+        let made = private::file().write(true).create(true).truncate(true).open(&new)?;
         made.write_all_at(&layout::header(id), 0)?;
         made.sync_all()?;
         std::fs::rename(&new, &open)?;
         ids.greatest = id; // from here on the name may be on disk, so the id is spent whatever comes
         self.handle.sync_all()?;
+        let hollow = ids.hollow;
+        self.list(&mut ids, |listed| {
+            listed.lengths.insert(id, 0);
+            hollow.map(|hollow| listed.lengths.remove(&hollow));
+        })?;
         if let Some(hollow) = ids.hollow.take() {
             std::fs::remove_file(self.name(hollow, "extent"))?;
         }
@@ -120,6 +196,7 @@ impl Directory {
     pub fn open_to_read(&self, id: u64) -> Result<File, Fault> {
         let (path, file) = self.find(id).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
+                self.ids().sought.insert(id);
                 Fault::Corrupt(format!("extent {id} is missing from {}: restore it from a backup", self.path.display()))
             }
             _ => fault(&format!("opening extent {id}"), &error),
@@ -148,7 +225,13 @@ impl Directory {
     /// From now on nothing is appended to `id`, and what is live in it is known. Removes it if that is nothing.
     pub fn seal(&self, id: u64) -> io::Result<()> {
         match std::fs::rename(self.name(id, "open"), self.name(id, "extent")) {
-            Ok(()) => self.handle.sync_all()?,
+            Ok(()) => {
+                self.handle.sync_all()?;
+                let length = self.synced_length(id)?;
+                self.list(&mut self.ids(), |listed| {
+                    listed.lengths.insert(id, length);
+                })?;
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {} // it was sealed before
             Err(error) => return Err(error),
         }
@@ -192,6 +275,13 @@ impl Directory {
         Ok(rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length)?)
     }
 
+    /// How long the file of `id` is, and will be after a power cut.
+    fn synced_length(&self, id: u64) -> io::Result<u64> {
+        let (_, file) = self.find(id)?;
+        file.sync_all()?;
+        Ok(file.metadata()?.len())
+    }
+
     /// How long the file of `id` is.
     pub fn length(&self, id: u64) -> io::Result<u64> {
         Ok(self.find(id)?.1.metadata()?.len())
@@ -213,14 +303,36 @@ impl Directory {
         ids.rooms.remove(&id);
         let path = self.name(id, "extent");
         if id == ids.greatest {
+            self.list(&mut ids, |listed| {
+                listed.lengths.insert(id, HEADER);
+            })?;
             OpenOptions::new().write(true).open(&path)?.set_len(HEADER)?;
             ids.hollow = Some(id);
             return Ok(());
         }
+        self.list(&mut ids, |listed| {
+            listed.lengths.remove(&id);
+        })?;
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Extents that should have a file and have none.
+    pub fn missing(&self) -> io::Result<Vec<u64>> {
+        let mut missing = self.ids().expected();
+        for entry in std::fs::read_dir(&self.path)? {
+            if let Some((id, "open" | "extent")) = parse_name(&entry?.path()) {
+                missing.remove(&id);
+            }
+        }
+        // One may have come, gone or been sealed since: what was not seen is looked for under the lock.
+        let ids = self.ids();
+        let is_gone = |id: &u64| {
+            ids.expected().contains(id) && self.find(*id).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        Ok(missing.into_iter().filter(is_gone).collect())
     }
 
     fn is_hollow(&self, id: u64) -> io::Result<bool> {
@@ -262,7 +374,7 @@ fn read_header(file: &File, id: u64) -> Result<(), HeaderError> {
 }
 
 /// The id and the kind that a file name says, if it is the name of an extent.
-fn parse_name(path: &Path) -> Option<(u64, &str)> {
+pub(super) fn parse_name(path: &Path) -> Option<(u64, &str)> {
     let (digits, kind) = path.file_name()?.to_str()?.split_once('.')?;
     let id = digits.parse().ok()?;
     let canonical = format!("{id:08}") == digits && id > 0;
@@ -272,7 +384,7 @@ fn parse_name(path: &Path) -> Option<(u64, &str)> {
 /// Whether holes can be punched, found out by punching one: the answer depends on the file system and its options.
 fn probe_punching(path: &Path) -> io::Result<bool> {
     let probe = path.join(format!("{:08}.new", u64::MAX)); // swept like any other, should we die right here
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&probe)?;
+    let file = private::file().write(true).create(true).truncate(true).open(&probe)?;
     let punched = file.set_len(HEADER).and_then(|()| {
         Ok(rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, HEADER)?)
     });

@@ -9,6 +9,7 @@
 mod append;
 mod buffers;
 mod directory;
+pub(crate) mod inventory;
 mod layout;
 mod read;
 mod recent;
@@ -17,6 +18,7 @@ mod space;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,14 +28,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use append::Lanes;
-use buffers::Buffers;
+use buffers::{Buffers, Pool};
 use directory::{Directory, fault};
 use read::{Files, Footers, Reading};
 use reclaim::{Range, Reclaim};
 use space::Space;
 use stage::Upload;
+pub(crate) use verify::{Verifier, header_of};
 
-use crate::content::{Chunks, Content, Piece, Pin, Pins, Stage};
+use crate::content::{Chunks, Content, Piece, Stage};
 use crate::{BoxFuture, Fault};
 
 #[derive(Clone, Debug)]
@@ -46,13 +49,16 @@ pub struct Options {
     pub keep_free: u64,
     /// Write what is long past the page cache, where the file system can (docs/decisions/0003-extents.md has the numbers).
     pub direct: bool,
+    /// What all uploads together may hold of bytes that are yet to be written.
+    pub upload_memory: usize,
     /// Punch holes, where the file system can; else space returns only with whole files.
     pub punch: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { capacity: 1 << 30, lanes: 4, keep_free: 64 << 20, direct: true, punch: true }
+        let (capacity, keep_free, upload_memory) = (1 << 30, 64 << 20, 128 << 20);
+        Self { capacity, lanes: 4, keep_free, direct: true, upload_memory, punch: true }
     }
 }
 
@@ -64,6 +70,10 @@ pub enum OpenError {
     /// The header does not agree with its checksum (`true`), or is that of another extent (`false`).
     Damaged(PathBuf, bool),
     Newer(PathBuf, u32),
+    /// It is gone, or shorter than it was.
+    Lost(PathBuf),
+    /// What lists the extents does not agree with its checksum.
+    Inventory(PathBuf),
     Io(PathBuf, io::Error),
 }
 
@@ -89,6 +99,17 @@ impl fmt::Display for OpenError {
             Self::Newer(path, version) => {
                 write!(f, "{} has format version {version}: use the newer Lazuli that wrote it", path.display())
             }
+            Self::Inventory(path) => write!(
+                f,
+                "{} is damaged; nothing was changed: restore it from a backup, or see `lazuli check` and `lazuli salvage`",
+                path.display()
+            ),
+            Self::Lost(path) => write!(
+                f,
+                "{} is missing, or shorter than it was; nothing was changed: restore it from a backup, or see \
+                 `lazuli check` and `lazuli salvage`",
+                path.display()
+            ),
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -98,14 +119,23 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(_, error) => Some(error),
-            Self::InUse(_) | Self::Foreign(_) | Self::Damaged(..) | Self::Newer(..) => None,
+            Self::InUse(_)
+            | Self::Foreign(_)
+            | Self::Damaged(..)
+            | Self::Newer(..)
+            | Self::Lost(_)
+            | Self::Inventory(_) => None,
         }
     }
 }
 
+/// Lists what is in a directory that has no inventory yet.
+pub(crate) fn take_inventory(path: &Path) -> Result<(), OpenError> {
+    Directory::open(path, false, false).map(drop)
+}
+
 pub struct Extents {
     core: Arc<Core>,
-    pins: Arc<Pins>,
 }
 
 /// What uploads and reads need; they may outlive [`Extents`].
@@ -118,8 +148,10 @@ pub(crate) struct Core {
     footers: Footers,
     read_buffers: Arc<Buffers>,
     write_buffers: Arc<Buffers>,
+    upload_memory: Pool,
     unsettled: Mutex<BTreeSet<u64>>,
     syncs: Arc<AtomicU64>,
+    turned_away: AtomicU64,
 }
 
 impl Extents {
@@ -129,6 +161,7 @@ impl Extents {
         let (directory, files) = (Arc::new(directory), Arc::new(Files::new()));
         let reclaim =
             Reclaim::start(directory.clone(), files.clone()).map_err(|error| OpenError::Io(path.to_owned(), error))?;
+        let write_buffers = Buffers::new(stage::BUFFER);
         let core = Core {
             directory,
             lanes: Lanes::new(options.lanes, options.capacity),
@@ -137,16 +170,34 @@ impl Extents {
             files,
             footers: Footers::new(),
             read_buffers: Buffers::new(read::CHUNK),
-            write_buffers: Buffers::new(stage::BUFFER),
+            upload_memory: Pool::new(write_buffers.clone(), options.upload_memory.max(stage::MEMORY_MIN)),
+            write_buffers,
             unsettled: Mutex::new(unsettled),
             syncs: Arc::default(),
+            turned_away: AtomicU64::new(0),
         };
-        Ok(Self { core: Arc::new(core), pins: Pins::new() })
+        Ok(Self { core: Arc::new(core) })
     }
 
     /// How many times a file was synced for uploads. Fewer than the uploads, when they come together.
     pub fn syncs(&self) -> u64 {
         self.core.syncs.load(Relaxed)
+    }
+
+    /// Extents whose file is gone: content that cannot be read. Asks the file system for each.
+    pub fn missing(&self) -> io::Result<Vec<u64>> {
+        self.core.directory.missing()
+    }
+
+    /// Whether uploads are taken.
+    pub fn has_room(&self) -> bool {
+        // Not knowing is no reason to say no.
+        !matches!(self.core.space.claim(self.core.directory.path(), 1), Err(Fault::Full))
+    }
+
+    /// How many pieces of uploads were refused for want of room.
+    pub fn turned_away(&self) -> u64 {
+        self.core.turned_away.load(Relaxed)
     }
 
     /// Whether space returns piece by piece, or only with whole files.
@@ -163,10 +214,7 @@ impl Core {
 
 impl Drop for Extents {
     fn drop(&mut self) {
-        // What still waits for a pin is not given back; extents are then left as they are, for the next start.
-        if self.pins.idle() {
-            self.core.lanes.retire_all(&self.core.reclaim);
-        }
+        self.core.lanes.retire_all(&self.core.reclaim);
         self.core.reclaim.stop();
     }
 }
@@ -180,19 +228,13 @@ impl Content for Extents {
         Box::new(Reading::new(self.core.clone(), piece, from, to))
     }
 
-    fn pin(&self) -> Pin {
-        self.pins.pin()
-    }
-
     fn free(&self, pieces: Vec<Piece>) {
-        let reclaim = self.core.reclaim.clone();
-        self.pins.when_unpinned(move || reclaim.give_back(pieces.iter().map(Range::from).collect(), Vec::new()));
+        self.core.reclaim.give_back(pieces.iter().map(Range::from).collect(), Vec::new());
     }
 
     fn freed(&self) -> BoxFuture<'static, ()> {
         let (done, told) = tokio::sync::oneshot::channel();
-        let reclaim = self.core.reclaim.clone();
-        self.pins.when_unpinned(move || reclaim.tell(done));
+        self.core.reclaim.tell(done);
         Box::pin(async move { drop(told.await) })
     }
 

@@ -1,11 +1,15 @@
 //! An upload: bytes go into a buffer; while the next one fills, the full one is summed and written.
 //!
-//! * Memory is bounded: two buffers, whatever the length.
+//! * Memory is bounded: two buffers, whatever the length, and those of all uploads come from one pool. Where it is taken up, buffers
+//!   are short; where that is, too, uploads wait, and read nothing from their clients. An upload that waits holds no buffer but the one
+//!   that is being written.
+//! * A slow upload gives its buffer back every few seconds by writing out what is in it, and goes on with short ones.
 //! * Every buffer but a piece's last holds whole blocks, so a block is never split between two writes.
 //! * Until its fate is known, whatever was reserved is this upload's to give back.
 
 use std::mem::take;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
@@ -23,6 +27,12 @@ use crate::{BoxFuture, Fault};
 pub(crate) const WRITE: usize = 1 << 20;
 /// A full buffer, the footer of a full piece, and padding.
 pub(crate) const BUFFER: usize = WRITE + footer_length(PIECE_MAX) as usize + PAGE as usize;
+/// How much is gathered for an upload whose client is slow, or while there is no memory for more.
+const SHORT_WRITE: usize = BLOCK;
+/// The least memory that lets anybody upload: a quarter of it is for short buffers.
+pub(crate) const MEMORY_MIN: usize = 4 * (SHORT_WRITE + BUFFER - WRITE + PAGE as usize);
+/// How often an upload may rest in the middle of a block. Each time ends a piece, and all pieces of a body are named by one record.
+const RESTS_MAX: usize = 1000;
 /// The first piece of an upload of unknown length gets this much room; each further one twice as much.
 const FIRST_ROOM: u64 = 4 * WRITE as u64;
 
@@ -33,6 +43,9 @@ pub(crate) struct Upload {
     expected: Option<u64>,
     taken: u64,
     filling: Option<Filling>,
+    /// The next buffer has room for so much, if so much is to come.
+    next: usize,
+    rests: usize,
     state: State,
 }
 
@@ -51,7 +64,7 @@ enum State {
 impl Upload {
     pub fn new(core: Arc<Core>, expected: Option<u64>) -> Self {
         let writer = Writer::new(core.clone(), expected);
-        Self { core, expected, taken: 0, filling: None, state: State::Idle(writer) }
+        Self { core, expected, taken: 0, filling: None, next: WRITE, rests: 0, state: State::Idle(writer) }
     }
 
     async fn take_in(&mut self, mut bytes: Bytes) -> Result<(), Fault> {
@@ -62,10 +75,14 @@ impl Upload {
             if self.filling.as_ref().is_some_and(|filling| filling.filled == filling.capacity) {
                 // Only now is it certain that this was not the last buffer.
                 self.flush(false).await?;
+                self.next = (2 * self.next).min(WRITE);
             }
             let filling = match &mut self.filling {
                 Some(filling) => filling,
-                None => self.filling.insert(Filling::new(&self.core, self.expected, self.taken)),
+                None => {
+                    let filling = Filling::new(&self.core, self.expected, self.taken, self.next).await;
+                    self.filling.insert(filling)
+                }
             };
             let part = bytes.split_to(bytes.len().min(filling.capacity - filling.filled));
             filling.buffer.as_mut()[filling.filled..filling.filled + part.len()].copy_from_slice(&part);
@@ -73,6 +90,28 @@ impl Upload {
             self.taken += part.len() as u64;
         }
         Ok(())
+    }
+
+    /// Writes out what there is, so that the buffer is free for others.
+    async fn give_back(&mut self) -> Result<(), Fault> {
+        if let State::Failed(fault) = &self.state {
+            return Err(fault.clone());
+        }
+        self.next = SHORT_WRITE;
+        let Some(filling) = self.filling.take_if(|filling| filling.filled == 0) else {
+            return self.write_out().await;
+        };
+        drop(filling);
+        Ok(())
+    }
+
+    async fn write_out(&mut self) -> Result<(), Fault> {
+        let Some(filling) = &self.filling else { return Ok(()) };
+        self.rests += usize::from(!filling.filled.is_multiple_of(BLOCK));
+        if self.rests > RESTS_MAX {
+            return Err(Fault::Unavailable("an upload that comes too slowly was given up".into()));
+        }
+        self.flush(false).await
     }
 
     /// Sends the buffer on its way to the disk, as soon as the one before has arrived.
@@ -110,18 +149,28 @@ impl Upload {
 }
 
 impl Filling {
-    fn new(core: &Core, expected: Option<u64>, taken: u64) -> Self {
+    async fn new(core: &Core, expected: Option<u64>, taken: u64, most: usize) -> Self {
         let left = expected.and_then(|expected| expected.checked_sub(taken)).filter(|left| *left > 0);
         // A short upload gets a short buffer; but always room for a footer and padding.
-        let capacity = left.map_or(WRITE, |left| left.min(WRITE as u64) as usize);
-        let size = if capacity == WRITE { BUFFER } else { capacity + BUFFER - WRITE };
-        Self { buffer: core.write_buffers.take(size), capacity, filled: 0 }
+        let capacity = left.map_or(most, |left| left.min(most as u64) as usize);
+        let size = |capacity| if capacity == WRITE { BUFFER } else { capacity + BUFFER - WRITE };
+        if capacity > SHORT_WRITE
+            && let Some(buffer) = core.upload_memory.try_take(size(capacity))
+        {
+            return Self { buffer, capacity, filled: 0 };
+        }
+        let capacity = capacity.min(SHORT_WRITE);
+        Self { buffer: core.upload_memory.take_short(size(capacity)).await, capacity, filled: 0 }
     }
 }
 
 impl Stage for Upload {
     fn write(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), Fault>> {
         Box::pin(self.take_in(bytes))
+    }
+
+    fn rest(&mut self) -> BoxFuture<'_, Result<(), Fault>> {
+        Box::pin(self.give_back())
     }
 
     fn finish(mut self: Box<Self>) -> BoxFuture<'static, Result<Staged, Fault>> {
@@ -206,7 +255,11 @@ impl Writer {
         };
         if self.written == 0 || self.claim.as_ref().is_none_or(|claim| claim.left() < filled) {
             self.claim = None;
-            self.claim = Some(self.core.space.claim(self.core.directory.path(), reserved)?);
+            let claim = self.core.space.claim(self.core.directory.path(), reserved);
+            if matches!(claim, Err(Fault::Full)) {
+                self.core.turned_away.fetch_add(1, Relaxed);
+            }
+            self.claim = Some(claim?);
         }
         let reserved = reserved.min(PIECE_MAX);
         let near = self.uses.last().map(|place| place.extent.id);

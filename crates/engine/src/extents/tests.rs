@@ -39,6 +39,7 @@ impl Scratch {
         let mut names: Vec<_> = fs::read_dir(&self.0)
             .expect("the directory")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+            .filter(|name| name != "inventory")
             .collect();
         names.sort();
         names
@@ -204,11 +205,50 @@ async fn damage_is_never_read_as_data() {
     for wrong in wrong {
         assert!(matches!(get(&extents, wrong, 0, 10).await, Err(Fault::Corrupt(_))), "{wrong:?}");
     }
-    // A file cut short is a fault, not a panic.
-    file.set_len(piece.offset + 100_000).expect("a cut");
+    // A file cut short is a fault, not a panic; and the next start finds it out.
     drop(extents);
     let extents = scratch.open();
+    file.set_len(piece.offset + 100_000).expect("a cut");
     assert!(matches!(get(&extents, piece, 0, 10).await, Err(Fault::Corrupt(_))));
+    drop(extents);
+    assert!(matches!(Extents::open(&scratch.0, Options::default()), Err(OpenError::Lost(_))));
+}
+
+/// M4: a lost extent keeps the directory from being opened, and nothing is made, settled or removed meanwhile.
+#[tokio::test]
+async fn a_lost_extent_is_refused() {
+    let scratch = Scratch::new("lost");
+    let extents = scratch.open_with(Options { lanes: 1, capacity: 64 << 10, ..Options::default() });
+    for seed in 0..3 {
+        keep(&extents, &pattern(100_000, seed)).await;
+    }
+    // The last is open, as after a kill.
+    std::mem::forget(extents.core.clone());
+    let names = scratch.files();
+    assert!(names.len() >= 3 && names.iter().any(|name| name.ends_with(".open")), "{names:?}");
+    let copy = Scratch::new("lost-copy");
+    fs::create_dir_all(&copy.0).expect("a directory");
+    for name in names.iter().map(String::as_str).chain(["inventory"]) {
+        fs::copy(scratch.0.join(name), copy.0.join(name)).expect("a copy");
+    }
+    for name in &names {
+        fs::rename(copy.0.join(name), scratch.0.with_extension("away")).expect("moves");
+        assert!(matches!(Extents::open(&copy.0, Options::default()), Err(OpenError::Lost(_))), "{name}");
+        assert_eq!(copy.files().len(), names.len() - 1, "{name}");
+        fs::rename(scratch.0.with_extension("away"), copy.0.join(name)).expect("moves");
+    }
+    let mut listed = fs::read(copy.0.join("inventory")).expect("an inventory");
+    listed[20] ^= 1;
+    fs::write(copy.0.join("inventory"), listed).expect("writes");
+    assert!(matches!(Extents::open(&copy.0, Options::default()), Err(OpenError::Inventory(_))));
+    // What a crash left of a probe, or of an extent that was being made.
+    for unfinished in [u64::MAX, 99] {
+        fs::write(copy.0.join(format!("{unfinished:08}.new")), b"").expect("writes");
+    }
+    // Before there were inventories: what is there is listed.
+    fs::remove_file(copy.0.join("inventory")).expect("removes");
+    drop(copy.open());
+    assert!(copy.0.join("inventory").exists());
 }
 
 #[tokio::test]
@@ -244,25 +284,86 @@ async fn freed_space_returns() {
     assert_eq!(get_all(&extents, &kept).await, Ok(second));
 }
 
+/// H4. Uploads that stall give their memory back, so that others are served; and when they go on, nothing of them is lost.
 #[tokio::test]
-async fn a_pin_delays_what_is_freed_after_it() {
-    let scratch = Scratch::new("pins");
-    let extents = scratch.open();
-    let memory = Memory::new();
-    for content in [&extents as &dyn Content, &memory] {
-        let bytes = pattern(500_000, 4);
-        let pieces = keep(content, &bytes).await;
-        let pin = content.pin();
-        content.free(pieces.clone());
-        let freed = content.freed();
-        assert_eq!(get_all(content, &pieces).await, Ok(bytes));
-        let younger = content.pin();
-        drop(pin);
-        freed.await; // though a younger pin is held
-        assert!(matches!(get_all(content, &pieces).await, Err(Fault::Corrupt(_))));
-        drop(younger);
+async fn stalled_uploads_hold_no_memory() {
+    let scratch = Scratch::new("stalled");
+    let upload_memory = 4 << 20;
+    let extents = scratch.open_with(Options { upload_memory, ..Options::default() });
+    let (length, stalls_at) = (3 * MIB + 12_345, 1_600_000);
+    let mut stalled = Vec::new();
+    for seed in 0..24 {
+        let (bytes, known) = (pattern(length, seed), seed % 2 == 0);
+        let mut stage = extents.stage(known.then_some(length));
+        stage.write(bytes.slice(..stalls_at)).await.expect("room");
+        stage.rest().await.expect("room");
+        stage.rest().await.expect("and nothing more to do");
+        stalled.push((stage, bytes));
     }
-    assert_eq!(memory.size(), 0);
+    let other = pattern(9 * MIB, 99);
+    let kept = keep(&extents, &other).await;
+    assert_eq!(get_all(&extents, &kept).await, Ok(other));
+    for (mut stage, bytes) in stalled {
+        for part in bytes.slice(stalls_at..).chunks(300_000) {
+            stage.write(Bytes::copy_from_slice(part)).await.expect("room");
+        }
+        let staged = stage.finish().await.expect("room");
+        assert_eq!((staged.length(), staged.crc64()), (length, crc64(&bytes)));
+        let pieces = staged.pieces().to_vec();
+        staged.adopted();
+        assert_eq!(get_all(&extents, &pieces).await, Ok(bytes));
+    }
+    assert!(extents.core.upload_memory.is_whole(upload_memory), "whatever was taken was given back");
+}
+
+/// H4. Whoever finds the memory for uploads taken goes on in short steps; and waits, if there is none for these.
+#[tokio::test]
+async fn uploads_wait_for_memory() {
+    let scratch = Scratch::new("waiting");
+    // One long buffer, and eight short ones.
+    let extents = Arc::new(scratch.open_with(Options { upload_memory: 5 << 19, ..Options::default() }));
+    let begin = async || {
+        let mut stage = extents.stage(None);
+        stage.write(pattern(1000, 1)).await.expect("room");
+        stage
+    };
+    let mut held = Vec::new();
+    for _ in 0..9 {
+        held.push(begin().await);
+        if !extents.core.upload_memory.has_short() {
+            break;
+        }
+    }
+    assert!(held.len() == 9, "who comes late gets a short buffer");
+    let waiting = {
+        let extents = extents.clone();
+        tokio::spawn(async move { keep(&*extents, &pattern(5 * MIB, 2)).await })
+    };
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!waiting.is_finished(), "there is no room for another");
+    held.pop();
+    let kept = waiting.await.expect("it goes on");
+    assert_eq!(get_all(&*extents, &kept).await, Ok(pattern(5 * MIB, 2)));
+}
+
+/// However slowly bytes come, a body is not of more pieces than a record can name.
+#[tokio::test]
+async fn an_upload_that_rests_without_end_is_given_up() {
+    let scratch = Scratch::new("trickle");
+    let extents = scratch.open();
+    let mut stage = extents.stage(None);
+    let mut rested = 0;
+    let fault = loop {
+        stage.write(Bytes::from_static(b"x")).await.expect("room");
+        match stage.rest().await {
+            Ok(()) => rested += 1,
+            Err(fault) => break fault,
+        }
+    };
+    assert!(matches!(fault, Fault::Unavailable(_)), "{fault:?}");
+    assert_eq!(rested, 1000);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use lazuli_model::{Refusal, Timestamp, Version};
 use serde::Deserialize;
 
 use super::failed;
+use super::subject::{Kind, Subject};
 use super::trust::{Mode, Trust};
 use crate::head::{Head, Service};
 
@@ -20,8 +21,11 @@ const UNIX_EPOCH_SECONDS: u64 = 62_135_596_800;
 /// Who holds a token, and what they may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
+    /// The object id; for who has none, what else there is to show.
     pub oid: String,
     pub tid: String,
+    pub kind: Kind,
+    pub issuer: String,
     /// A name to show: what the token has of one.
     pub upn: Option<String>,
     pub groups: Vec<String>,
@@ -56,6 +60,8 @@ struct Claims {
     nbf: Option<Number>,
     oid: Option<String>,
     sub: Option<String>,
+    idtyp: Option<String>,
+    scp: Option<OneOrMany>,
     tid: Option<String>,
     appid: Option<String>,
     azp: Option<String>,
@@ -142,13 +148,14 @@ fn believe(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>, Re
     if !claims.aud.as_slice().iter().any(|audience| is_audience(audience, head, trust)) {
         return Err(refuse("Audience validation failed. Audience did not match."));
     }
-    if head.now >= time(&claims.exp).plus_seconds(SKEW_SECONDS) {
+    if head.wall >= time(&claims.exp).plus_seconds(SKEW_SECONDS) {
         return Err(refuse("Lifetime validation failed. The token is expired."));
     }
-    if claims.nbf.as_ref().is_some_and(|nbf| time(nbf) > head.now.plus_seconds(SKEW_SECONDS)) {
+    if claims.nbf.as_ref().is_some_and(|nbf| time(nbf) > head.wall.plus_seconds(SKEW_SECONDS)) {
         return Err(refuse("Lifetime validation failed. The token is not yet valid."));
     }
-    Ok(Arc::new(principal(claims, trust)))
+    let issuer = issuer.to_owned();
+    Ok(Arc::new(principal(claims, issuer, trust)))
 }
 
 /// Tables and files took tokens before the versions that the documentation names, 2020-12-06 and 2022-11-02 (observed).
@@ -208,29 +215,40 @@ fn is_audience(audience: &str, head: &Head, trust: &Trust) -> bool {
 
 /// Who it is, with the roles of the token itself and those that the operator assigned. In basic mode, without any
 /// assignment, everybody may everything: that is what it is for.
-fn principal(claims: Claims, trust: &Trust) -> Principal {
-    let nobody = || "00000000-0000-0000-0000-000000000000".to_owned();
-    let oid = claims.oid.or(claims.sub).unwrap_or_else(nobody);
-    let application = claims.appid.or(claims.azp);
-    let groups = claims.groups.as_slice().to_vec();
-    let mut granted: Vec<Granted> = claims
-        .roles
-        .as_slice()
-        .iter()
-        .filter_map(|name| Role::parse(name))
-        .map(|role| Granted { role, scope: Scope::default(), lasting: false })
-        .collect();
-    for assignment in &trust.assignments {
-        let lasting = assignment.principal == "*" || assignment.principal == oid;
-        let other = application.as_ref() == Some(&assignment.principal) || groups.contains(&assignment.principal);
-        if lasting || other {
-            granted.push(Granted { role: assignment.role, scope: assignment.scope.clone(), lasting });
-        }
-    }
+fn principal(claims: Claims, issuer: String, trust: &Trust) -> Principal {
+    let subject = Subject {
+        issuer: &issuer,
+        oid: claims.oid.as_deref(),
+        sub: claims.sub.as_deref(),
+        application: claims.appid.as_deref().or(claims.azp.as_deref()),
+        app_only: is_app_only(&claims),
+        groups: claims.groups.as_slice(),
+    };
+    let all = |role| Granted { role, scope: Scope::default(), lasting: false };
+    let mut granted: Vec<Granted> =
+        claims.roles.as_slice().iter().filter_map(|name| Role::parse(name)).map(all).collect();
+    granted.extend(subject.assigned(trust));
     if trust.mode == Mode::Basic && trust.assignments.is_empty() {
-        let all = |role| Granted { role, scope: Scope::default(), lasting: false };
         granted.extend(Role::all().map(all));
     }
-    let upn = claims.upn.or(claims.preferred_username);
-    Principal { oid, tid: claims.tid.unwrap_or_else(nobody), upn, groups, granted }
+    let kind = subject.kind();
+    let nobody = || "00000000-0000-0000-0000-000000000000".to_owned();
+    Principal {
+        oid: claims.oid.or(claims.sub).unwrap_or_else(nobody),
+        tid: claims.tid.unwrap_or_else(nobody),
+        kind,
+        issuer,
+        upn: claims.upn.or(claims.preferred_username),
+        groups: claims.groups.as_slice().to_vec(),
+        granted,
+    }
+}
+
+/// Whether an application has the token by itself. `idtyp` says so where it is there; else a token without scopes whose subject is its
+/// object id is one ("Access token claims reference").
+fn is_app_only(claims: &Claims) -> bool {
+    match claims.idtyp.as_deref() {
+        Some(kind) => kind == "app",
+        None => claims.scp.is_none() && claims.oid.is_some() && claims.oid == claims.sub,
+    }
 }

@@ -14,9 +14,11 @@ use lazuli_model::{Refusal, Timestamp, Version};
 use ring::hmac;
 
 use super::bearer::{Granted, Principal};
-use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, mismatch, unbroken};
+use super::parameters::unbroken;
+use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, mismatch};
 use super::service_sas::{RESPONSE_HEADERS, ServiceSas, canonical, moment, overrides, resource};
-use super::trust::Trust;
+use super::subject::{Kind, Subject, same_issuer};
+use super::trust::{Mode, Trust};
 use super::{Identity, Signed, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service};
@@ -49,17 +51,50 @@ pub fn kind(service: Service) -> (&'static str, Data) {
 }
 
 impl KeyFields<'_> {
-    fn value(&self, secret: &hmac::Key, level: usize) -> hmac::Tag {
+    fn value(&self, secret: &hmac::Key, level: usize, standing: Standing<'_>) -> hmac::Tag {
         let Self { oid, tid, start, expiry, service, version, delegated_tid } = self;
-        let text = format!("{oid}\n{tid}\n{start}\n{expiry}\n{service}\n{version}\n{delegated_tid}\n{level}");
+        let mut text = format!("{oid}\n{tid}\n{start}\n{expiry}\n{service}\n{version}\n{delegated_tid}\n{level}");
+        if let Some((kind, issuer)) = standing {
+            text += &format!("\n{}\n{issuer}", kind.name());
+        }
         hmac::sign(secret, text.as_bytes())
     }
 }
 
+/// How the owner of a key is known, and to whom. It is part of the key, so that a SAS cannot claim another. A user of the only issuer is
+/// known without it.
+type Standing<'a> = Option<(Kind, &'a str)>;
+
+fn standing_of<'a>(principal: &Principal, trust: &'a Trust) -> Standing<'a> {
+    let issuers = trust.told_apart();
+    if issuers.len() <= 1 && principal.kind == Kind::User {
+        return None;
+    }
+    let issuer = issuers.into_iter().find(|issuer| same_issuer(issuer, &principal.issuer));
+    Some((principal.kind, issuer.unwrap_or_default()))
+}
+
+/// All that [`standing_of`] can say.
+fn standings(trust: &Trust) -> Vec<Standing<'_>> {
+    let mut issuers = trust.told_apart();
+    // Only there are tokens taken of issuers that nobody named.
+    issuers.extend((trust.mode == Mode::Basic).then_some(""));
+    let of = |issuer| Kind::ALL.map(|kind| Some((kind, issuer)));
+    [None].into_iter().chain(issuers.into_iter().flat_map(of)).collect()
+}
+
 /// The key of a principal, in Base64.
-pub fn key(secret: &[u8], principal: &Principal, account: &str, service: Service, fields: &KeyFields<'_>) -> String {
+pub fn key(
+    secret: &[u8],
+    principal: &Principal,
+    trust: &Trust,
+    account: &str,
+    service: Service,
+    fields: &KeyFields<'_>,
+) -> String {
     let secret = hmac::Key::new(hmac::HMAC_SHA256, secret);
-    STANDARD.encode(fields.value(&secret, momentary_level(principal, account, service)))
+    let level = momentary_level(principal, account, service);
+    STANDARD.encode(fields.value(&secret, level, standing_of(principal, trust)))
 }
 
 /// The most that a principal may by the token alone.
@@ -89,41 +124,48 @@ pub fn verify(
         version: field(head, "skv"),
         delegated_tid: field(head, "skdutid"),
     };
-    check_key(&fields, letter, head.now)?;
+    check_key(&fields, letter, head.wall)?;
     let resource = resource(head, version)?;
     let strings = strings_to_sign(head, version, &canonical(head, version, resource)?, resource);
     let secret = account.delegation().ok_or_else(|| mismatch(&strings[0]))?;
     let tag = STANDARD.decode(signature.replace(' ', "+")).unwrap_or_default();
-    let signed = |level: &usize| {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, fields.value(secret, *level).as_ref());
+    let signed = |(level, standing): &(usize, Standing<'_>)| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, fields.value(secret, *level, *standing).as_ref());
         strings.iter().any(|text| hmac::verify(&key, text.as_bytes(), &tag).is_ok())
     };
-    let level = (0..levels(data).len()).find(signed).ok_or_else(|| mismatch(&strings[0]))?;
+    let standings = standings(trust);
+    let mut tried = standings.iter().flat_map(|standing| (0..levels(data).len()).map(|level| (level, *standing)));
+    let (level, standing) = tried.find(signed).ok_or_else(|| mismatch(&strings[0]))?;
     check_user(head, asker)?;
     check_source(head)?;
     let letters = Letters::parse(field(head, "sp")).filter(|_| !field(head, "sp").is_empty()).ok_or_else(malformed)?;
     let times = Times::of(head)?;
-    times.check(times.expiry, head.now)?;
+    times.check(times.expiry, head.wall)?;
     let overrides = overrides(head, version);
     let sas = ServiceSas { version, resource, letters: Some(letters), times, policy: None, overrides };
-    Ok(Identity::Delegated(sas, Arc::new(maker(&fields, head.service, level, trust))))
+    let only = trust.told_apart().first().copied().unwrap_or_default();
+    let (kind, issuer) = standing.unwrap_or((Kind::User, only));
+    Ok(Identity::Delegated(sas, Arc::new(maker(&fields, (kind, issuer), head.service, level, trust))))
 }
 
 /// Who made the SAS, with what they may now.
-pub(super) fn maker(fields: &KeyFields<'_>, service: Service, level: usize, trust: &Trust) -> Principal {
-    let own = levels(kind(service).1).get(level).copied().unwrap_or_default().iter().map(|role| Granted {
-        role: *role,
-        scope: Scope::default(),
-        lasting: false,
-    });
-    let assigned = trust.assignments.iter().filter(|assignment| ["*", fields.oid].contains(&&*assignment.principal));
-    let assigned = assigned.map(|one| Granted { role: one.role, scope: one.scope.clone(), lasting: true });
+pub(super) fn maker(
+    fields: &KeyFields<'_>,
+    (kind, issuer): (Kind, &str),
+    service: Service,
+    level: usize,
+    trust: &Trust,
+) -> Principal {
+    let own = levels(self::kind(service).1).get(level).copied().unwrap_or_default();
+    let own = own.iter().map(|role| Granted { role: *role, scope: Scope::default(), lasting: false });
     Principal {
         oid: fields.oid.to_owned(),
         tid: fields.tid.to_owned(),
+        kind,
+        issuer: issuer.to_owned(),
         upn: None,
         groups: Vec::new(),
-        granted: own.chain(assigned).collect(),
+        granted: own.chain(Subject::again(issuer, kind, fields.oid).assigned(trust)).collect(),
     }
 }
 
@@ -151,7 +193,8 @@ fn check_user(head: &Head, asker: Option<&Principal>) -> Result<(), Refusal> {
         return Ok(());
     }
     let asker = asker.ok_or_else(|| failed("The signature is for one user; send the user's bearer token with it."))?;
-    let same = (user.is_empty() || asker.oid == user) && (tenant.is_empty() || asker.tid == tenant);
+    let is_user = asker.kind != Kind::Other && asker.oid == user;
+    let same = (user.is_empty() || is_user) && (tenant.is_empty() || asker.tid == tenant);
     if same { Ok(()) } else { Err(failed("The signature is for another user than the bearer token's.")) }
 }
 

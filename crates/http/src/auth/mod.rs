@@ -7,10 +7,12 @@ mod actions;
 mod bearer;
 mod collation;
 pub mod delegation;
+mod parameters;
 mod sas;
 mod service_sas;
 pub mod session;
 mod shared_key;
+mod subject;
 mod trust;
 
 use std::sync::Arc;
@@ -25,7 +27,8 @@ use lazuli_model::{Refusal, Version};
 pub use bearer::Principal;
 pub use sas::{AccountSas, Letters, Proven};
 pub use service_sas::{Overrides, ServiceSas};
-pub use trust::{Assignment, BadKeys, Mode, Trust};
+pub use subject::{Assignment, Who};
+pub use trust::{BadKeys, Mode, Trust};
 
 use crate::accounts::Accounts;
 use crate::head::{Head, Service, Target};
@@ -103,6 +106,9 @@ impl From<Table> for Access {
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
 const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
 
+/// Before, the File service told nobody in particular that anything was there.
+const FILE_ASKS_WHO: Version = Version::new(2020, 8, 4);
+
 /// Before, a file could not be read by token. Documented is 2022-11-02; earlier ones were taken (observed).
 const FILE_TAKES_TOKENS: Version = Version::new(2021, 12, 2);
 
@@ -110,6 +116,10 @@ const FILE_TAKES_TOKENS: Version = Version::new(2021, 12, 2);
 pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     let authorization = head.text("authorization");
     let signature = head.query.get("sig");
+    // A query that has proven something was looked at before.
+    if head.query.raw("sig").is_some() && !head.query.is_proven() {
+        parameters::once(head)?;
+    }
     if authorization.is_none() && signature.is_none() {
         let readable = matches!(head.target, Target::Container(_) | Target::Blob { .. });
         let read = head.method == http::Method::GET || head.method == http::Method::HEAD;
@@ -182,7 +192,10 @@ impl Identity {
 /// means that there is no such container or queue.
 pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
     match identity {
-        Identity::Owner if spec.bearer_only => Err(failed("Only authentication scheme Bearer is supported")),
+        // Rules B26 and A18.
+        Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_) if spec.bearer_only => {
+            Err(failed("Only authentication scheme Bearer is supported"))
+        }
         Identity::Owner => Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), ..Grant::default() }),
         Identity::Token(principal) => by_role(principal, spec, head),
         Identity::Delegated(sas, principal) => {
@@ -194,6 +207,14 @@ pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
         Identity::Anonymous => anonymously(spec, head, access),
     }
+}
+
+/// "Authorize with Microsoft Entra ID": to files, a token speaks for a backup.
+pub fn permit_intent(identity: &Identity, head: &Head) -> Result<(), Refusal> {
+    if head.service == Service::File && matches!(identity, Identity::Token(_)) {
+        head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
+    }
+    Ok(())
 }
 
 fn by_account_sas(sas: &AccountSas, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
@@ -215,11 +236,11 @@ fn by_account_sas(sas: &AccountSas, spec: &Spec, head: &Head) -> Result<Grant, R
 }
 
 fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
-    let letters = sas.in_force(access, head.now)?;
+    let letters = sas.in_force(access, head.wall)?;
     if spec.needs.is_empty() {
         return Err(Refusal::AuthorizationFailure);
     }
-    if !sas.resource.covers(spec.on) {
+    if !sas.resource.covers(spec) {
         return Err(Refusal::AuthorizationResourceTypeMismatch);
     }
     permit(letters, spec.needs, spec, head)?;
@@ -259,6 +280,14 @@ fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Gran
     if head.service == Service::Table {
         return Err(crate::table::unauthenticated(head));
     }
+    // Rule F1.
+    if head.service == Service::File && head.version_sent && head.version < FILE_ASKS_WHO {
+        return Err(Refusal::ResourceNotFound);
+    }
+    // Rule B19: what an account is, is nobody's business.
+    if spec.name == crate::blob::get_account_info::OF_SERVICE.name {
+        return Err(Refusal::ResourceNotFound);
+    }
     // Observed of a source of 2021: the File service asks nobody for a token that it would not take.
     if head.service == Service::File && head.version_sent && head.version < FILE_TAKES_TOKENS {
         return Err(failed("The request has no authorization."));
@@ -291,8 +320,9 @@ pub enum Signed {
 }
 
 impl Signed {
-    fn covers(self, on: On) -> bool {
-        match (self, on) {
+    /// A signature for a snapshot or a version opens only what acts on that moment: another operation would act on the base blob.
+    fn covers(self, spec: &Spec) -> bool {
+        match (self, spec.on) {
             (_, On::Service) => false,
             (Signed::Share, On::Share | On::Directory | On::File) | (Signed::File, On::File) => true,
             (Signed::Share | Signed::File, _) | (_, On::Share | On::Directory | On::File) => false,
@@ -304,11 +334,12 @@ impl Signed {
                 Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
                 On::Queue | On::Messages | On::Message,
             ) => false,
-            (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Blob) => true,
+            (Signed::Blob | Signed::Directory, On::Blob) => true,
+            (Signed::Snapshot | Signed::Version, On::Blob) => spec.moments,
             (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Container) => false,
         }
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use lazuli_model::{Refusal, Timestamp, Version};
 
 use super::failed;
+use super::parameters::unbroken;
 use crate::accounts::Account;
 use crate::head::Head;
 
@@ -72,7 +73,7 @@ pub fn verify(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Ac
         Some(proven) => proven,
         None => prove(head, account, signature)?,
     };
-    times.check(times.expiry, head.now)?;
+    times.check(times.expiry, head.wall)?;
     Ok(sas)
 }
 
@@ -90,7 +91,7 @@ fn prove(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Proven,
         letters: letters("sp", signed.permissions)?,
     };
     let times = Times::of(head)?;
-    times.check(times.expiry, head.now)?;
+    times.check(times.expiry, head.wall)?;
     check_source(head)?;
     let proven = Proven { account: account.clone(), sas, times };
     head.query.prove(&text, signature, proven.clone());
@@ -132,13 +133,6 @@ impl<'a> Fields<'a> {
 /// A field of the SAS, decoded; absent and empty are the same.
 pub fn field<'a>(head: &'a Head, name: &str) -> &'a str {
     head.query.raw(name).unwrap_or_default()
-}
-
-/// Fields are signed as lines, so none may contain a line's end: it would move its neighbours.
-pub fn unbroken(head: &Head) -> Result<(), Refusal> {
-    let breaks = |value: &str| memchr::memchr2(b'\n', b'\r', value.as_bytes()).is_some();
-    let broken = head.query.iter().any(|(name, value)| name.len() <= 5 && breaks(value));
-    if broken { Err(malformed()) } else { Ok(()) }
 }
 
 pub fn malformed() -> Refusal {

@@ -3,7 +3,8 @@
 
 use lazuli_model::{Refusal, Timestamp, Version};
 
-use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch, unbroken};
+use super::parameters::unbroken;
+use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch};
 use super::{Access, Signed, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Target};
@@ -60,7 +61,7 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Service
         overrides: overrides(head, version),
     };
     if sas.policy.is_none() {
-        sas.in_force(None, head.now)?;
+        sas.in_force(None, head.wall)?;
     }
     check_source(head)?;
     Ok(sas)
@@ -97,7 +98,12 @@ pub(super) fn resource(head: &Head, version: Version) -> Result<Signed, Refusal>
         Signed::Directory => HAS_DIRECTORIES,
         Signed::Blob | Signed::Container | Signed::Share | Signed::File | Signed::Other => Version::OLDEST,
     };
-    if version >= since { Ok(resource) } else { Err(malformed()) }
+    // A signature for a moment names it.
+    let named = match resource {
+        Signed::Snapshot | Signed::Version => !moment(head, resource).is_empty(),
+        Signed::Blob | Signed::Container | Signed::Directory | Signed::Share | Signed::File | Signed::Other => true,
+    };
+    if version >= since && named { Ok(resource) } else { Err(malformed()) }
 }
 
 fn kind(head: &Head) -> Result<Signed, Refusal> {
@@ -129,7 +135,10 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
     let account = &head.account;
     let outside = || failed("Signature did not match. The signature is for another kind of resource than the request.");
     let path = match (resource, &head.target) {
-        (_, Target::Service) if head.service != Service::Table => return Err(outside()),
+        // Rule B26.
+        (_, Target::Service) if head.service != Service::Table => {
+            return Err(failed("The specified signed resource is not allowed for this resource level"));
+        }
         (Signed::Container, Target::Container(container) | Target::Blob { container, .. }) => container.clone(),
         (Signed::Blob | Signed::Snapshot | Signed::Version, Target::Blob { container, blob }) => {
             format!("{container}/{blob}")
@@ -152,6 +161,10 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
     };
     // A blob's name may end with a slash; a directory's is signed without.
     let path = if resource == Signed::Directory { path.trim_end_matches('/') } else { &path };
+    // A name may have line ends. While the lines did not say their service, a longer form with a short name was a shorter one with a long.
+    if version < NAMES_THE_SERVICE && path.contains(['\n', '\r']) {
+        return Err(malformed());
+    }
     Ok(format!("{service}/{account}/{path}"))
 }
 

@@ -15,6 +15,7 @@ use ring::hmac;
 use super::bearer::Principal;
 use super::delegation::{KeyFields, maker, momentary_level};
 use super::shared_key;
+use super::subject::Kind;
 use super::trust::Trust;
 use super::{Identity, failed};
 use crate::accounts::Account;
@@ -33,7 +34,9 @@ pub struct Session {
 pub fn create(account: &Account, principal: &Principal, container: &str, now: Timestamp) -> Session {
     let expires = now.plus_seconds(SECONDS).whole_seconds();
     let level = momentary_level(principal, account.name().as_str(), Service::Blob);
-    let claims = format!("{container}\n{}\n{level}\n{}\n{}", expires.ticks(), principal.oid, principal.tid);
+    let (kind, issuer) = (principal.kind.name(), one_line(&principal.issuer));
+    let (expiry, Principal { oid, tid, .. }) = (expires.ticks(), principal);
+    let claims = format!("{container}\n{expiry}\n{level}\n{kind}\n{issuer}\n{oid}\n{tid}");
     let mac = account.sign(sealed(&claims).as_bytes());
     let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&claims), mac.replace('+', "-").replace('/', "_"));
     Session { token, key: key(account, &claims), expires }
@@ -48,11 +51,13 @@ pub fn parts(authorization: &str) -> Option<(&str, &str)> {
 pub fn verify(head: &Head, account: &Account, trust: &Trust, parts: (&str, &str)) -> Result<Identity, Refusal> {
     let (token, signature) = parts;
     let claims = read(account, token).ok_or_else(|| over("This is no session of this account."))?;
-    let mut lines = claims.splitn(5, '\n');
+    let mut lines = claims.splitn(7, '\n');
     let mut next = || lines.next().ok_or_else(|| over("This is no session."));
-    let (container, expires, level, oid, tid) = (next()?, next()?, next()?, next()?, next()?);
+    let (container, expires, level, kind) = (next()?, next()?, next()?, next()?);
+    let (issuer, oid, tid) = (next()?, next()?, next()?);
+    let kind = Kind::parse(kind).ok_or_else(|| over("This is no session."))?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| over("This is no session."));
-    if Timestamp::from_ticks(number(expires)?) <= head.now {
+    if Timestamp::from_ticks(number(expires)?) <= head.wall {
         return Err(over("The session has expired. Please create a new session."));
     }
     let key = STANDARD.decode(key(account, &claims)).unwrap_or_default();
@@ -64,7 +69,7 @@ pub fn verify(head: &Head, account: &Account, trust: &Trust, parts: (&str, &str)
     let level = number(level)? as usize;
     let (start, expiry, service, version, delegated_tid) = ("", "", "", "", "");
     let fields = KeyFields { oid, tid, start, expiry, service, version, delegated_tid };
-    Ok(Identity::Token(Arc::new(maker(&fields, Service::Blob, level, trust))))
+    Ok(Identity::Token(Arc::new(maker(&fields, (kind, issuer), Service::Blob, level, trust))))
 }
 
 fn read(account: &Account, token: &str) -> Option<String> {
@@ -77,6 +82,11 @@ fn read(account: &Account, token: &str) -> Option<String> {
 /// No string that is signed for anything else begins so.
 fn sealed(claims: &str) -> String {
     format!("session\n{claims}")
+}
+
+/// An issuer that is not configured is believed in basic mode alone, whatever it calls itself.
+fn one_line(issuer: &str) -> &str {
+    issuer.lines().next().unwrap_or_default()
 }
 
 fn key(account: &Account, claims: &str) -> String {

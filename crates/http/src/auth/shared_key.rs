@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use lazuli_model::{Refusal, Timestamp, Version};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use super::{collation, failed};
+use super::{collation, failed, parameters};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Style};
 
@@ -50,6 +50,9 @@ fn verify_as(
 ) -> Result<(), Refusal> {
     let headers = Headers::of(head)?;
     check_date(head)?;
+    if signs_query(head.service, scheme) {
+        parameters::unconfused(head)?;
+    }
     // A signature that is not Base64 is just wrong, as on Azure.
     let tag = STANDARD.decode(signature).unwrap_or_default();
     let first = string_to_sign(head, scheme, &headers.collated, &head.raw_path);
@@ -81,10 +84,10 @@ fn check_date(head: &Head) -> Result<(), Refusal> {
     let Some(date) = Timestamp::parse_http(text) else {
         return Err(failed(format!("Request date header is not in the correct format: '{text}'")));
     };
-    if date.plus_seconds(SKEW_SECONDS) < head.now {
+    if date.plus_seconds(SKEW_SECONDS) < head.wall {
         return Err(failed(format!("Request date header too old: '{text}'")));
     }
-    if head.now.plus_seconds(SKEW_SECONDS) < date {
+    if head.wall.plus_seconds(SKEW_SECONDS) < date {
         return Err(failed(format!("Request date header too far in the future: '{text}'")));
     }
     Ok(())
@@ -191,11 +194,16 @@ fn string_to_sign(head: &Head, scheme: Scheme, headers: &[(&str, &str)], path: &
         }
     }
     let _ = write!(out, "/{}{path}", head.account);
-    match (head.service, scheme) {
-        (Service::Table, _) | (_, Scheme::Lite) => short_query(&mut out, head),
-        (_, Scheme::Full) => canonical_query(&mut out, head),
+    match signs_query(head.service, scheme) {
+        true => canonical_query(&mut out, head),
+        false => short_query(&mut out, head),
     }
     out
+}
+
+/// Whether all parameters are signed, or `comp` alone.
+fn signs_query(service: Service, scheme: Scheme) -> bool {
+    service != Service::Table && scheme == Scheme::Full
 }
 
 fn line(out: &mut String, text: &str) {
@@ -247,7 +255,7 @@ fn canonical_query(out: &mut String, head: &Head) {
     }
 }
 
-fn lower(name: &str) -> Cow<'_, str> {
+pub(super) fn lower(name: &str) -> Cow<'_, str> {
     if name.bytes().any(|b| b.is_ascii_uppercase()) {
         Cow::Owned(name.to_ascii_lowercase())
     } else {

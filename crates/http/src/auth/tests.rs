@@ -10,8 +10,9 @@ use crate::wire::noise::survive;
 
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const ACCOUNT: &str = "devstoreaccount1";
-pub(super) const NOW: &str = "2022-08-01T23:12:47Z";
+pub(crate) const NOW: &str = "2022-08-01T23:12:47Z";
 
+mod confusion;
 mod file;
 mod tokens;
 mod whether;
@@ -68,9 +69,17 @@ fn time(text: &str) -> Timestamp {
     Timestamp::parse_iso(text).expect("a time")
 }
 
-pub(super) fn arrival(service: Service, now: &str) -> Arrival {
+pub(crate) fn arrival(service: Service, now: &str) -> Arrival {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    Arrival { service, secure: false, peer, now: time(now), request_id: 1, loose: false }
+    Arrival {
+        service,
+        secure: false,
+        peer,
+        now: Timestamp::from_ticks(0),
+        wall: time(now),
+        request_id: 1,
+        loose: false,
+    }
 }
 
 pub(super) fn head_on(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
@@ -215,13 +224,13 @@ fn forms_that_other_clients_sign() {
             "2019-02-02",
         ),
         (Service::Table, "SharedKeyLite", "/t()", format!("{DATE}\n/{ACCOUNT}/{ACCOUNT}/t()"), "2019-02-02"),
-        // Parameters by lower-case name, several values sorted.
+        // Parameters by lower-case name, several values of a list sorted.
         (
             Service::Queue,
             "SharedKey",
-            "/q?Zeta=1&alpha=b&Alpha=a",
+            "/?Zeta=1&include=b&Include=a",
             format!(
-                "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{DATE}\nx-ms-meta-aa:2\nx-ms-meta-a-b:1\nx-ms-version:2021-08-06\n/{ACCOUNT}/{ACCOUNT}/q\nalpha:a,b\nzeta:1"
+                "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{DATE}\nx-ms-meta-aa:2\nx-ms-meta-a-b:1\nx-ms-version:2021-08-06\n/{ACCOUNT}/{ACCOUNT}/\ninclude:a,b\nzeta:1"
             ),
             "2021-08-06",
         ),

@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lazuli_model::Refusal;
-use lazuli_model::roles::{Role, Scope};
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde::Deserialize;
 use tokio::sync::Notify;
 
 use super::failed;
+use super::subject::{Assignment, same_issuer};
 use crate::head::Head;
 
 /// How much of a token is believed.
@@ -23,14 +23,6 @@ pub enum Mode {
     Basic,
     /// Signed by a configured issuer.
     Verified,
-}
-
-/// A role that somebody has, somewhere. `principal` is an object id, an application id, a group, or `*`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
-    pub principal: String,
-    pub role: Role,
-    pub scope: Scope,
 }
 
 pub struct Trust {
@@ -106,10 +98,18 @@ impl Trust {
 
     /// The configured issuer that a token's `iss` is. In basic mode, Microsoft's are issuers too.
     pub(super) fn issuer<'a>(&'a self, iss: &'a str) -> Option<&'a str> {
-        let same = |issuer: &&String| issuer.trim_end_matches('/') == iss.trim_end_matches('/');
-        let configured = self.issuers.iter().find(same).map(String::as_str);
+        let configured = self.issuers.iter().find(|issuer| same_issuer(issuer, iss)).map(String::as_str);
         configured
             .or_else(|| (self.mode == Mode::Basic && MICROSOFT.iter().any(|host| iss.starts_with(host))).then_some(iss))
+    }
+
+    /// The issuers that an assignment can tell apart: with one alone, there is nothing to tell.
+    pub(super) fn told_apart(&self) -> Vec<&str> {
+        let named = self.assignments.iter().filter_map(|assignment| assignment.issuer.as_deref());
+        let mut all: Vec<&str> = self.issuers.iter().map(String::as_str).chain(named).collect();
+        all.sort_unstable();
+        all.dedup_by(|one, other| same_issuer(one, other));
+        all
     }
 
     /// Whether `issuer` signed `message`. The second is whether a key for it was found at all.

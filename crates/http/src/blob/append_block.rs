@@ -3,7 +3,7 @@
 use http::StatusCode;
 use lazuli_model::blob::{AppendBlock, Blob, Encryption};
 use lazuli_model::conditions::Match;
-use lazuli_model::{ETag, Refusal, Timestamp, Version};
+use lazuli_model::{ETag, Refusal, Timestamp};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -11,8 +11,9 @@ use crate::blob::{content, encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::versions;
 
-pub const BLOCK_MAX: u64 = 100 << 20;
+pub const BLOCK_MAX: u64 = versions::APPEND_BLOCK_MAX;
 
 pub const SPEC: Spec = Spec {
     name: "AppendBlock",
@@ -28,16 +29,11 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// Append Block reference.
-pub fn limit(version: Version) -> u64 {
-    if version >= Version::new(2022, 11, 2) { BLOCK_MAX } else { 4 << 20 }
-}
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let append = parse(&ask.head, &SPEC, encryption::settle(ask).await?)?;
     permit_tags(append.conditions.if_match.as_ref())?;
-    let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
+    let (received, digests) = content::take(ask, versions::append_block_max(ask.head.version), false).await?;
     if received.length == 0 {
         return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value: "0".into() }.into());
     }
@@ -58,7 +54,7 @@ pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<AppendB
 
 /// Observed: an If-Match whose tag, read as a time, is before 1601 (where Windows begins to count) is out of range, here alone.
 fn permit_tags(tags: Option<&Match>) -> Result<(), Refusal> {
-    let first = ETag::of(Timestamp::from_ticks(504_911_232_000_000_000));
+    let first = ETag::of(Timestamp::WINDOWS_EPOCH);
     let is_early = |tag: &Option<ETag>| tag.is_some_and(|tag| tag < first);
     match tags {
         Some(Match::OneOf(tags)) if tags.iter().any(is_early) => Err(Refusal::OutOfRangeInput),

@@ -5,7 +5,7 @@ use lazuli_model::Timestamp;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::query::arrow::{self, Cell, Field, Kind, milliseconds};
+use lazuli_query::arrow::{self, Cell, Field, Kind, milliseconds};
 
 pub const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
 

@@ -39,11 +39,11 @@ pub const CONTAINER: Spec =
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let content_type = ask.head.text("content-type").unwrap_or_default();
-    let boundary = multipart::boundary(content_type)
-        .map(str::to_owned)
-        .ok_or_else(|| Refusal::InvalidHeaderValue { header: "Content-Type".into(), value: content_type.to_owned() })?;
+    let boundary = multipart::boundary(content_type).map(str::to_owned);
+    let unbounded = Refusal::InvalidHeaderValue { header: "Content-Type".into(), value: content_type.to_owned() };
     let body = ask.body.document(BODY_MAX).await?;
-    let answers = match heads(ask, &body, &boundary) {
+    // What is wrong with all of it is said in one part (rule A16).
+    let answers = match boundary.ok_or(unbounded).and_then(|boundary| heads(ask, &body, &boundary)) {
         Ok(parts) => {
             let edge = &ask.edge;
             let answering = parts.into_iter().map(|(id, head)| async move { (id, edge.answer_inner(head).await) });

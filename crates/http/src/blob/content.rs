@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use lazuli_model::{Refusal, Version};
+use lazuli_model::Refusal;
 use lazuli_store::{Broken, Failure, Reader, Received, Source};
 
 use crate::answer::{Answer, name};
@@ -13,12 +13,10 @@ use crate::body::Upload;
 use crate::head::Head;
 use crate::serve::Ask;
 use crate::sources::Fetched;
+use crate::versions::Since;
 use crate::wire::digest::{Claimed, crc64_text, md5_text};
 use crate::wire::range::Span;
 use crate::wire::structured::{self, Decoder};
-
-/// Writes that were given an MD5 return the CRC64 besides.
-const BOTH_DIGESTS_SINCE: Version = Version::new(2026, 10, 6);
 
 /// What an answer says about the bytes that arrived.
 pub struct Digests {
@@ -32,13 +30,13 @@ pub struct Digests {
 
 /// Receives the body. `whole` is whether it is a whole blob: then its MD5 is kept, so it is always computed.
 pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, Digests), Failure> {
-    let claimed = Claimed::read(&ask.head)?;
+    let claimed = Claimed::read(&ask.head, whole)?;
     let structured = structured_length(&ask.head)?;
     let expected = structured.or(ask.body.expected());
     if expected.is_some_and(|length| length > limit) {
         return Err(Refusal::RequestBodyTooLarge { limit }.into());
     }
-    let md5 = whole || claimed.transfer_md5.is_some();
+    let md5 = whole || claimed.transfer_md5.is_some() || ask.head.lacks(Since::Crc64);
     let lock = encryption::lock(ask);
     let received = match structured {
         None => ask.store.receive_encrypted(&mut ask.body, expected, limit, md5, lock).await?,
@@ -48,7 +46,7 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
             ask.store.receive_encrypted(&mut source, expected, limit, md5, lock).await?
         }
     };
-    claimed.check(received.md5, received.crc64, whole)?;
+    claimed.check(received.md5, received.crc64)?;
     let digests =
         Digests { md5: received.md5, crc64: received.crc64, claimed, structured: structured.is_some(), by_md5: false };
     Ok((received, digests))
@@ -62,9 +60,9 @@ pub async fn from_source(
     claimed: Claimed,
     md5: bool,
 ) -> Result<(Received, Digests), Failure> {
-    let md5 = md5 || claimed.transfer_md5.is_some();
+    let md5 = md5 || claimed.transfer_md5.is_some() || ask.head.lacks(Since::Crc64);
     let received = ask.store.receive_from(source, span.from, span.to, md5, encryption::lock(ask)).await?;
-    claimed.check(received.md5, received.crc64, false)?;
+    claimed.check(received.md5, received.crc64)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false, by_md5: false };
     Ok((received, digests))
 }
@@ -77,10 +75,10 @@ pub async fn streamed(
     claimed: Claimed,
     md5: bool,
 ) -> Result<(Received, Digests), Failure> {
-    let md5 = md5 || claimed.transfer_md5.is_some();
+    let md5 = md5 || claimed.transfer_md5.is_some() || ask.head.lacks(Since::Crc64);
     let expected = source.length;
     let received = ask.store.receive_encrypted(source, expected, most, md5, encryption::lock(ask)).await?;
-    claimed.check(received.md5, received.crc64, false)?;
+    claimed.check(received.md5, received.crc64)?;
     let digests = Digests { md5: received.md5, crc64: received.crc64, claimed, structured: false, by_md5: false };
     Ok((received, digests))
 }
@@ -93,9 +91,9 @@ pub async fn of_source(
     claimed: Claimed,
     md5: bool,
 ) -> Result<Digests, Failure> {
-    let md5 = md5 || claimed.transfer_md5.is_some();
+    let md5 = md5 || claimed.transfer_md5.is_some() || ask.head.lacks(Since::Crc64);
     let digested = ask.store.digest(source, span.from, span.to, md5).await?;
-    claimed.check(digested.md5, digested.crc64, false)?;
+    claimed.check(digested.md5, digested.crc64)?;
     Ok(Digests { md5: digested.md5, crc64: digested.crc64, claimed, structured: false, by_md5: false })
 }
 
@@ -108,16 +106,18 @@ fn structured_length(head: &Head) -> Result<Option<u64>, Refusal> {
 }
 
 impl Digests {
-    /// Observed: appends and pages from a URL that are `sealed`, under a key or in a scope, are answered with the MD5. Blocks are not, nor is what
-    /// came in a body.
-    pub fn by_md5(self, sealed: bool) -> Self {
-        Digests { by_md5: sealed, ..self }
+    /// Rule B4: appends and pages from a URL are answered with the MD5 if they are under a key or in a scope, or if their source was read by
+    /// nobody in particular. Blocks are not, nor is what came in a body.
+    pub fn by_md5(self, by_md5: bool) -> Self {
+        Digests { by_md5, ..self }
     }
 
-    /// Put Blob always returns both; other writes return the one that was asked for, or the CRC64.
+    /// Put Blob always returns both; other writes return the one that was asked for, or the CRC64. Rule B27: before there were CRC64s, all
+    /// return the MD5.
     pub fn answer(&self, answer: Answer, head: &Head, whole: bool) -> Answer {
-        let md5 = self.md5.filter(|_| whole || self.by_md5 || self.claimed.transfer_md5.is_some());
-        let crc64 = whole || md5.is_none() || head.version >= BOTH_DIGESTS_SINCE;
+        let by_md5 = self.by_md5 || self.claimed.transfer_md5.is_some() || head.lacks(Since::Crc64);
+        let md5 = self.md5.filter(|_| whole || by_md5);
+        let crc64 = head.has(Since::Crc64) && (whole || md5.is_none() || head.has(Since::BothDigests));
         let answer = answer
             .optional(&name::CONTENT_MD5, md5.map(md5_text))
             .optional(&name::CONTENT_CRC64, crc64.then(|| crc64_text(self.crc64)));
@@ -142,6 +142,7 @@ impl Framed<'_> {
             }
             let Some(decoder) = self.decoder.as_mut() else { return Ok(None) };
             match self.body.piece().await? {
+                Some(nothing) if nothing.is_empty() => return Ok(Some(nothing)),
                 Some(chunk) => {
                     decoder.push(chunk, &mut self.pieces).map_err(Broken::Refused)?;
                     self.ready.extend(self.pieces.drain(..));
@@ -165,9 +166,10 @@ impl Source for Framed<'_> {
 /// The digests of a document: checked against what the client sent, and returned as for content.
 pub fn document_digests(head: &Head, document: &[u8]) -> Result<Digests, Refusal> {
     use md5::Digest as _;
-    let claimed = Claimed::read(head)?;
-    let md5 = claimed.transfer_md5.is_some().then(|| md5::Md5::digest(document).into());
+    let claimed = Claimed::read(head, false)?;
+    let wanted = claimed.transfer_md5.is_some() || head.lacks(Since::Crc64);
+    let md5 = wanted.then(|| md5::Md5::digest(document).into());
     let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, document);
-    claimed.check(md5, crc64, false)?;
+    claimed.check(md5, crc64)?;
     Ok(Digests { md5, crc64, claimed, structured: false, by_md5: false })
 }

@@ -16,9 +16,9 @@ use crate::blob::copied::status_text;
 use crate::blob::copy_source::{self, From};
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
-use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::operation::{AccountNeeds, By, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::{Ask, Edge};
-use crate::sources::Fetched;
+use crate::sources::{self, Fetched};
 
 pub const SPEC: Spec = Spec {
     name: "CopyBlob",
@@ -33,6 +33,7 @@ pub const SPEC: Spec = Spec {
     also: &[("x-ms-tags", 't'), ("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    seconds: &[sources::COPY_SOURCE],
     ..Spec::PLAIN
 };
 
@@ -47,7 +48,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         From::Streamed(fetched) => {
             let total = fetched.length.unwrap_or_default();
             let fetch = Fetch {
-                url: ask.head.text("x-ms-copy-source").unwrap_or_default().to_owned(),
+                url: ask.required_naming(By::CopySource)?.text.to_owned(),
                 authorization: ask.head.text("x-ms-copy-source-authorization").map(str::to_owned),
                 version: ask.head.text("x-ms-version").map(str::to_owned),
                 etag: fetched.etag.clone(),
@@ -160,6 +161,8 @@ impl Source for Counted<'_> {
 pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBlob, Refusal> {
     let head = &ask.head;
     let metadata = headers::metadata(head)?;
+    // Rule B6: only a priority that exists may be said. A copy is brought back as any blob is.
+    headers::priority(head)?;
     Ok(CopyBlob {
         id: (ask.ids)(),
         source: String::new(),

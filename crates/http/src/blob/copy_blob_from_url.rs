@@ -1,6 +1,6 @@
 //! Copy Blob From URL: a copy that is whole when it is answered, of a source of at most 256 MiB, checked against its digest.
 
-use lazuli_model::blob::{CopyBlob, CopyTags, Family};
+use lazuli_model::blob::{CopyBlob, CopyTags, Encryption, Family};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -8,6 +8,7 @@ use crate::blob::copy_source::{self, From};
 use crate::blob::{content, copy_blob, encryption};
 use crate::operation::{Spec, When};
 use crate::serve::Ask;
+use crate::versions::Since;
 
 pub const SPEC: Spec = Spec {
     name: "CopyBlobFromURL",
@@ -39,6 +40,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             (ask.store.copy_received(&at, copy, fetched.blob.clone(), received).await?, digests)
         }
     };
-    let answer = copy_blob::answer(&blob).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
+    // Rule B5: earlier answers say so only of a copy in a scope.
+    let tells = ask.head.has(Since::CopyEncrypted) || matches!(blob.encryption, Encryption::Scope(_));
+    let answer = copy_blob::answer(&blob);
+    let answer = if tells { answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true") } else { answer };
     Ok(digests.answer(answer, &ask.head, false))
 }

@@ -12,10 +12,11 @@ use lazuli_model::{Conditions, Refusal, Timestamp};
 use lazuli_store::{Failure, Reader};
 
 use crate::auth::Grant;
-use crate::blob::{encryption, get_blob, headers};
+use crate::blob::{encryption, headers};
 use crate::file;
 use crate::head::{Head, Service};
-use crate::serve::Ask;
+use crate::operation::{By, Second};
+use crate::serve::{Ask, Naming};
 use crate::sources::{self, Fetched};
 use crate::wire::digest::{Claimed, parse_crc64, parse_md5};
 use crate::wire::range::{ByteRange, Span};
@@ -24,6 +25,8 @@ use crate::wire::range::{ByteRange, Span};
 pub struct Opened {
     /// As [`sources::shown`].
     pub url: String,
+    /// Read with a SAS or a token, and not as anybody may read it.
+    pub authorized: bool,
     pub from: From,
 }
 
@@ -36,14 +39,19 @@ pub enum From {
 
 /// Finds the source and opens it. `tags` is whether its tags are wanted too.
 pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -> Result<Opened, Failure> {
-    let url = ask.head.required("x-ms-copy-source", |text| (text.len() <= 2048).then(|| text.to_owned()))?;
+    let Naming { text, second } = ask.required_naming(By::CopySource)?;
+    let url = text.to_owned();
+    if url.len() > 2048 {
+        return Err(invalid(&url).into());
+    }
     let uri: Uri = url.parse().map_err(|_| invalid(&url))?;
     let conditions = conditions(&ask.head)?;
     let from = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&url))? {
         sources::Place::Here(known) => match file::source::service(&uri, known)? {
-            Service::File => file_here(ask, family, uri, conditions).await,
+            Service::File => file_here(ask, second, family, uri, conditions).await,
             Service::Blob | Service::Dfs | Service::Queue | Service::Table => {
-                here(ask, family, uri, conditions, rehydrates, tags).await
+                let wanted = Wanted { family, conditions, rehydrates, tags };
+                here(ask, second, uri, wanted).await
             }
         },
         sources::Place::Elsewhere => {
@@ -53,9 +61,26 @@ pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -
         sources::Place::Forbidden => Err(Fault::Verify(sources::forbidden().into())),
     };
     match from {
-        Ok(from) => Ok(Opened { url: sources::shown(&url), from }),
+        Ok(from) => {
+            let is_signed = uri_has_signature(&url);
+            let authorized = is_signed || ask.head.text("x-ms-copy-source-authorization").is_some();
+            Ok(Opened { url: sources::shown(&url), authorized, from })
+        }
         Err(Fault::Request(refusal)) => Err(refusal.into()),
         Err(Fault::Verify(failure)) => Err(cannot_verify(ask, failure)),
+    }
+}
+
+fn uri_has_signature(url: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| pair.split('=').next().is_some_and(|name| name.eq_ignore_ascii_case("sig")))
+}
+
+/// Rule B1, where the target is written as a body would be.
+pub fn of_target(conditions: &Conditions, failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(refusal) => conditions.of_target(refusal).into(),
+        Failure::Broken(fault) => Failure::Broken(fault),
     }
 }
 
@@ -67,27 +92,41 @@ enum Fault {
     Verify(Failure),
 }
 
+/// `foreign`: the source is of another account, or read by another right than the request's.
+fn passed_on(family: Family, foreign: bool, failure: Failure) -> Fault {
+    match (family, failure) {
+        (Family::Copy, Failure::Refused(refusal @ (Refusal::SourceConditionNotMet | Refusal::ConditionNotMet))) => {
+            Fault::Request(refusal)
+        }
+        // Rule A19.
+        (Family::Copy, failure) if foreign => Fault::Verify(failure),
+        // Copy Blob finds its own account's source as it finds its target; what it may not read, it cannot verify.
+        (Family::Copy, Failure::Refused(refusal)) => Fault::Request(refusal),
+        (Family::FromUrl, Failure::Refused(refusal @ Refusal::SourceConditionNotMet)) => Fault::Request(refusal),
+        (Family::Copy | Family::Incremental | Family::FromUrl | Family::InPlace, failure) => Fault::Verify(failure),
+    }
+}
+
 fn invalid(url: &str) -> Refusal {
     Refusal::InvalidHeaderValue { header: "x-ms-copy-source".into(), value: url.to_owned() }
 }
 
-async fn here(
-    ask: &Ask,
+/// How a source is wanted.
+struct Wanted {
     family: Family,
-    uri: Uri,
     conditions: Conditions,
     rehydrates: bool,
     tags: bool,
-) -> Result<From, Fault> {
-    let passed_on = |failure: Failure| match (family, failure) {
-        // Copy Blob finds its own account's source as it finds its target; what it may not read, it cannot verify.
-        (Family::Copy, Failure::Refused(refusal)) => Fault::Request(refusal),
-        (Family::Copy | Family::FromUrl, failure) => Fault::Verify(failure),
-    };
+}
+
+async fn here(ask: &Ask, second: &Second, uri: Uri, wanted: Wanted) -> Result<From, Fault> {
+    let Wanted { family, conditions, rehydrates, tags } = wanted;
     let mut head = head(ask, uri).map_err(|refusal| Fault::Verify(refusal.into()))?;
     let at = head.blob_at().map_err(|refusal| Fault::Verify(refusal.into()))?;
     let which = headers::which(&head).map_err(|refusal| Fault::Verify(refusal.into()))?;
-    let grant = admit(ask, &mut head, family).await.map_err(Fault::Verify)?;
+    let foreign = is_signed(&head) || head.account != ask.head.account;
+    let grant = admit(ask, second, &mut head, family).await.map_err(Fault::Verify)?;
+    let passed_on = |failure: Failure| passed_on(family, foreign, failure);
     let wants_tags = tags || conditions.if_tags.is_some();
     if wants_tags && !grant.owner && !grant.letters.has('t') {
         return Err(Fault::Verify(Refusal::AuthorizationPermissionMismatch.into()));
@@ -102,26 +141,33 @@ async fn here(
 }
 
 /// A file of this server is read as its address would be, and judged as a blob would be that says the same.
-async fn file_here(ask: &Ask, family: Family, uri: Uri, conditions: Conditions) -> Result<From, Fault> {
+async fn file_here(
+    ask: &Ask,
+    second: &Second,
+    family: Family,
+    uri: Uri,
+    conditions: Conditions,
+) -> Result<From, Fault> {
     let verify = |refusal: Refusal| Fault::Verify(refusal.into());
     let mut head = file::source::source_head(&ask.head, uri, Some(Service::File), false).map_err(verify)?;
-    if family == Family::Copy {
+    if finds_its_own(family) {
         sources::lend_token(ask, &mut head);
     }
-    let owned = family == Family::Copy && ask.grant.owner && head.account == ask.head.account;
-    let (reader, _) = file::source::open_file(&ask.edge, &ask.store, &head, owned).await.map_err(Fault::Verify)?;
+    let owned = finds_its_own(family) && ask.grant.owner && head.account == ask.head.account;
+    let opened = file::source::open_file(&ask.edge, &ask.store, second, &head, owned).await;
+    let (reader, _) = opened.map_err(Fault::Verify)?;
     let range = range(&ask.head).map_err(Fault::Request)?;
     let fetched = Fetched::of_file(reader, range).map_err(verify)?;
     let key = encryption::source_key(&ask.head).map_err(Fault::Request)?.map(|key| key.hash());
     let source = CopySource { which: Which::Current, conditions, family, rehydrates: false, key };
     match source.decide(Some(&fetched.blob), ask.head.now) {
         Ok(_) => Ok(From::Streamed(Box::new(fetched))),
-        Err(refusal) if family == Family::Copy => Err(Fault::Request(refusal)),
-        Err(refusal) => Err(verify(refusal)),
+        Err(refusal) => Err(passed_on(family, false, refusal.into())),
     }
 }
 
-/// What a client would send to read the source itself.
+/// What a client would send to read the source itself, over the connection that it has: a source of this server is reached by no other,
+/// whatever its address says.
 fn head(ask: &Ask, uri: Uri) -> Result<Head, Refusal> {
     let mut sent = HeaderMap::new();
     if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
@@ -131,21 +177,27 @@ fn head(ask: &Ask, uri: Uri) -> Result<Head, Refusal> {
     if let Some(token) = token {
         sent.insert(http::header::AUTHORIZATION, token);
     }
-    let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
-    let mut head = ask.edge.inner_head(&ask.head, Method::GET, uri, sent)?;
-    head.secure |= secure;
-    Ok(head)
+    ask.edge.inner_head(&ask.head, Method::GET, uri, sent)
 }
 
-async fn admit(ask: &Ask, source: &mut Head, family: Family) -> Result<Grant, Failure> {
-    let named = source.query.get("sig").is_some() || source.text("authorization").is_some();
-    if family == Family::Copy && ask.grant.owner && !named && source.account == ask.head.account {
-        return Ok(ask.grant.clone());
+/// Whether the rights of the request open the account's own sources.
+fn finds_its_own(family: Family) -> bool {
+    match family {
+        Family::Copy | Family::Incremental => true,
+        Family::FromUrl | Family::InPlace => false,
     }
-    if family == Family::Copy {
+}
+
+fn is_signed(source: &Head) -> bool {
+    source.query.get("sig").is_some() || source.text("authorization").is_some()
+}
+
+async fn admit(ask: &Ask, second: &Second, source: &mut Head, family: Family) -> Result<Grant, Failure> {
+    let owned = finds_its_own(family) && ask.grant.owner && source.account == ask.head.account;
+    if finds_its_own(family) {
         sources::lend_token(ask, source);
     }
-    ask.edge.admit_inner(source, &get_blob::SPEC).await
+    ask.edge.admit_source(second, source, owned).await
 }
 
 fn cannot_verify(ask: &mut Ask, failure: Failure) -> Failure {

@@ -36,6 +36,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     ask.store.container(&at, ReadContainer::default()).await?;
     let principal = ask.grant.principal.clone().ok_or(Refusal::AuthorizationFailure)?;
     let account = ask.edge.accounts().get(at.account.as_str()).ok_or(Refusal::AuthorizationFailure)?;
-    let session = session::create(&account, &principal, at.container.as_str(), ask.head.now);
+    let session = session::create(&account, &principal, at.container.as_str(), ask.head.wall);
     Ok(Answer::new(StatusCode::CREATED).xml(xml::created_session(&guid((ask.ids)()), &session)))
 }

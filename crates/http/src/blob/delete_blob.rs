@@ -20,6 +20,7 @@ pub const SPEC: Spec = Spec {
     also: &[("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "d" }),
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 
@@ -47,6 +48,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(Answer::new(StatusCode::ACCEPTED).constant(&name::DELETE_TYPE_PERMANENT, if gone { "true" } else { "false" }))
 }
 
+const ROOT_ONLY: &str = "This operation is only allowed on the root blob. Version id should not be provided.";
+
 fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
     let snapshots = head.opt("x-ms-delete-snapshots", |text| match text.to_ascii_lowercase().as_str() {
         "include" => Some(DeleteSnapshots::Include),
@@ -54,10 +57,11 @@ fn parse(head: &Head) -> Result<DeleteBlob, Refusal> {
         _ => None,
     })?;
     let which = headers::which(head)?;
-    for name in ["snapshot", "versionid"] {
+    // Rule B26: only of a version it is said why.
+    for (name, reason) in [("snapshot", ""), ("versionid", ROOT_ONLY)] {
         if let (Some(_), Some(value)) = (snapshots, head.query.get(name)) {
-            let reason = "x-ms-delete-snapshots does not go with a snapshot or a version.".into();
-            return Err(Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason });
+            let (name, value, reason) = (name.into(), value.to_owned(), reason.into());
+            return Err(Refusal::InvalidQueryParameterValue { name, value, reason });
         }
     }
     // Since 2026-04-06.

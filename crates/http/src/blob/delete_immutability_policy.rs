@@ -16,6 +16,7 @@ pub const SPEC: Spec = Spec {
     comp: Some("immutabilityPolicies"),
     needs: "i",
     account_sas: Some(AccountNeeds { resource: 'o', any: "i" }),
+    moments: true,
     ..Spec::PLAIN
 };
 

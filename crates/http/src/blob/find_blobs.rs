@@ -50,9 +50,13 @@ fn parse(head: &Head) -> Result<FindBlobs, Refusal> {
     headers::conditions(head, &IN_CONTAINER)?;
     let expression = head.query.get("where");
     let expression = expression.ok_or(Refusal::MissingRequiredQueryParameter { name: "where".into() })?;
+    let search = TagSearch::parse(expression)?;
+    if let Target::Container(_) = head.target {
+        search.permit_container(expression)?;
+    }
     let include = page::words(head, "include", &["none", "deleted", "versions"])?;
     Ok(FindBlobs {
-        search: TagSearch::parse(expression)?,
+        search,
         container: match head.target {
             Target::Container(_) => Some(head.container_at()?.container),
             _ => None,

@@ -2,8 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
+use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
-use lazuli_model::{Refusal, Version};
 use lazuli_store::{BlobAt, Failure, Reader, Store};
 
 use crate::answer::{Answer, Payload, name};
@@ -11,6 +11,7 @@ use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::digest::{crc64_text, md5_text};
 use crate::wire::range::{self, ByteRange, RangeDigest, Span};
 use crate::wire::structured;
@@ -24,14 +25,12 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
     anonymous: Anonymous::Blob,
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 
 /// Up to here an answer is read before it is begun: one write, and a fault is still an honest 500.
 const WHOLE_MAX: u64 = 256 << 10;
-
-/// Get Blob shows the tier, as Get Blob Properties always did.
-const TIER_SINCE: Version = Version::new(2026, 10, 6);
 
 struct Get {
     read: ReadBlob,
@@ -64,6 +63,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     if ask.settings.last_access_tracking {
         note_access(ask.store.clone(), at, which, &reader.blob);
     }
+    let answer = headers::old_snapshot(answer, &ask.head, which);
     let answer = headers::overrides(answer, &ask.grant.overrides);
     reader.seek(span.from, span.to);
     if get.structured {
@@ -106,7 +106,7 @@ fn describe(ask: &Ask, blob: &Blob, span: Span, named: bool) -> Answer {
     let status = if span.partial { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let answer = headers::describe(Answer::new(status), blob, named, head.now);
     let answer = headers::last_access(answer, blob, &ask.settings);
-    let answer = match head.version >= TIER_SINCE {
+    let answer = match head.has(Since::TierOfContent) {
         true => headers::tier_of(answer, blob, ask.settings.default_tier),
         false => answer,
     };

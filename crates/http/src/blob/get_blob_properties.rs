@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::ReadBlob;
+use lazuli_model::blob::{ReadBlob, Which};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -10,6 +10,7 @@ use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::digest::md5_text;
 
 pub const SPEC: Spec = Spec {
@@ -21,19 +22,26 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
     anonymous: Anonymous::Blob,
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let read = parse(&ask.head, &SPEC)?;
-    let named = !read.which.is_current();
+    let (which, named) = (read.which, !read.which.is_current());
+    // Rule B28.
+    let of_old_snapshot = matches!(which, Which::Snapshot(_)) && ask.head.lacks(Since::SnapshotTiers);
     let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
     encryption::permit_read(ask, &blob)?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, named, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
         .optional(&name::CONTENT_MD5, blob.headers.md5.as_ref().map(md5_text));
     let answer = headers::last_access(answer, &blob, &ask.settings);
-    Ok(headers::overrides(headers::tier_of(answer, &blob, ask.settings.default_tier), &ask.grant.overrides))
+    let answer = match of_old_snapshot {
+        true => answer,
+        false => headers::tier_of(answer, &blob, ask.settings.default_tier),
+    };
+    Ok(headers::overrides(headers::old_snapshot(answer, &ask.head, which), &ask.grant.overrides))
 }
 
 pub fn parse(head: &Head, spec: &Spec) -> Result<ReadBlob, Refusal> {

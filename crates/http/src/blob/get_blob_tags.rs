@@ -21,6 +21,7 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "t" }),
     // ETags and dates since 2026-02-06.
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 

@@ -22,6 +22,7 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
     anonymous: Anonymous::Blob,
     takes: IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 

@@ -4,14 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use lazuli_model::blob::GetPageRanges;
-use lazuli_model::{Refusal, Timestamp, Version};
+use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::{Failure, ListPages};
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
+use crate::blob::{get_blob, headers};
 use crate::head::{Head, Query, Target};
-use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::operation::{AccountNeeds, Anonymous, By, DATES, ETAGS, IF_TAGS, LEASE, On, Second, Spec, When};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::{range, xml};
 
 pub const SPEC: Spec = Spec {
@@ -25,20 +26,26 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "r" }),
     anonymous: Anonymous::Blob,
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
+    seconds: &[
+        Second { by: By::PreviousSnapshot, judged_as: &[&EARLIER] },
+        Second { by: By::PreviousSnapshotUrl, judged_as: &[&EARLIER] },
+    ],
     ..Spec::PLAIN
 };
 
+/// The snapshot that is compared with is another moment, which a signature for one moment does not open.
+const EARLIER: Spec = Spec { moments: false, ..get_blob::SPEC };
+
 pub const DIFF: Spec = Spec { name: "GetPageRangesDiff", when: &[When::Query("prevsnapshot")], ..SPEC };
 
-/// A list comes in pages since then.
-const PAGED_SINCE: Version = Version::new(2021, 6, 8);
 const PAGE_MAX: usize = 10_000;
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let head = &ask.head;
     let get = GetPageRanges {
         which: headers::which(head)?,
-        since: since(head)?,
+        since: since(ask).await?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     };
@@ -48,7 +55,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         from: range.map_or(0, |range| range.from),
         to: range.and_then(|range| range.to).map_or(u64::MAX, |to| to.saturating_add(1)),
         marker: head.query_opt("marker", read_marker)?,
-        most: most.unwrap_or(if head.version >= PAGED_SINCE { PAGE_MAX } else { usize::MAX }),
+        most: most.unwrap_or(if head.has(Since::PagedRanges) { PAGE_MAX } else { usize::MAX }),
     };
     let found = ask.store.page_ranges(&head.blob_at()?, get, list).await?;
     let marker = match (found.next, most) {
@@ -94,11 +101,13 @@ fn read_marker(text: &str) -> Option<u64> {
 }
 
 /// The earlier snapshot, by its time, or by the address of the snapshot as managed disks have it.
-fn since(head: &Head) -> Result<Option<Timestamp>, Refusal> {
-    if let Some(time) = head.query_opt("prevsnapshot", Timestamp::parse_iso)? {
-        return Ok(Some(time));
-    }
-    head.opt("x-ms-previous-snapshot-url", |url| snapshot_of(head, url))
+async fn since(ask: &Ask) -> Result<Option<Timestamp>, Failure> {
+    let by_time = ask.naming(By::PreviousSnapshot).map(|naming| (naming, Timestamp::parse_iso(naming.text)));
+    let by_url = || ask.naming(By::PreviousSnapshotUrl).map(|naming| (naming, snapshot_of(&ask.head, naming.text)));
+    let Some((naming, time)) = by_time.or_else(by_url) else { return Ok(None) };
+    let time = time.ok_or_else(|| naming.invalid())?;
+    ask.permit_second(naming.second, ask.head.target.clone(), "").await?;
+    Ok(Some(time))
 }
 
 /// Only a snapshot of the same blob, which whoever may read the blob may compare it with.

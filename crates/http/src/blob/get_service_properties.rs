@@ -21,5 +21,5 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let properties = ask.store.service_properties(&ask.head.account()?, Of::Blob).await?;
-    Ok(Answer::new(StatusCode::OK).xml(xml::service_properties(&properties)))
+    Ok(Answer::new(StatusCode::OK).xml(xml::service_properties(&properties, ask.head.version)))
 }

@@ -1,5 +1,4 @@
-//! Get Blob Service Stats. Azure answers it only at the secondary endpoint; we have one place, and it is in step with
-//! itself.
+//! Get Blob Service Stats, which is answered at the secondary endpoint only; we have one place, and it is in step with itself.
 
 use http::StatusCode;
 use lazuli_store::Failure;
@@ -20,5 +19,6 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    ask.head.permit_stats()?;
     Ok(Answer::new(StatusCode::OK).xml(xml::service_stats(ask.head.now)))
 }

@@ -29,8 +29,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let asked = xml::read_key_info(&document)?;
     let head = &ask.head;
-    let (start, expiry) = (asked.start.unwrap_or(head.now), asked.expiry);
-    check(start, expiry, head.now)?;
+    let (start, expiry) = (asked.start.unwrap_or(head.wall), asked.expiry);
+    check(start, expiry, head.wall)?;
     let principal = ask.grant.principal.clone().ok_or(Refusal::AuthorizationFailure)?;
     let candidate = [(ask.ids)(), (ask.ids)()].map(u128::to_be_bytes).concat();
     let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
@@ -48,7 +48,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         version: &version,
         delegated_tid: asked.delegated_tid.as_deref().unwrap_or_default(),
     };
-    let value = key(&secret.0, &principal, &head.account, head.service, &fields);
+    let trust = ask.edge.accounts().trust().ok_or(Refusal::AuthorizationFailure)?;
+    let value = key(&secret.0, &principal, trust, &head.account, head.service, &fields);
     Ok(Answer::new(StatusCode::OK).xml(xml::user_delegation_key(&fields, &value)))
 }
 

@@ -11,6 +11,7 @@ use crate::auth::Overrides;
 use crate::blob::{copied, encryption, protection};
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
+use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
 
 /// What a blob is when nobody says.
@@ -136,11 +137,8 @@ pub fn which(head: &Head) -> Result<Which, Refusal> {
         (None, None) => Ok(Which::Current),
         (Some(time), None) => Ok(Which::Snapshot(time)),
         (None, Some(time)) => Ok(Which::Version(time)),
-        (Some(_), Some(time)) => Err(Refusal::InvalidQueryParameterValue {
-            name: "versionid".into(),
-            value: time.to_iso(),
-            reason: "A snapshot and a version cannot both be named.".into(),
-        }),
+        // Rule B11.
+        (Some(_), Some(_)) => Err(Refusal::MutuallyExclusiveQueryParameters),
     }
 }
 
@@ -180,6 +178,14 @@ pub fn describe(answer: Answer, blob: &Blob, named: bool, now: Timestamp) -> Ans
     let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
     metadata_of(copied::describe(answer, blob), &blob.metadata)
+}
+
+/// Rule B28: reads of a snapshot once repeated its time.
+pub fn old_snapshot(answer: Answer, head: &Head, which: Which) -> Answer {
+    match which {
+        Which::Snapshot(time) if head.lacks(Since::SnapshotTiers) => answer.text(&name::SNAPSHOT, time.to_iso()),
+        Which::Snapshot(_) | Which::Version(_) | Which::Current => answer,
+    }
 }
 
 /// The id of the version that a write made, or a read met, where versions are kept.

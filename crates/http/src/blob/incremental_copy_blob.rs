@@ -13,6 +13,7 @@ use crate::blob::{encryption, headers};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, On, Spec};
 use crate::serve::Ask;
+use crate::sources;
 
 pub const SPEC: Spec = Spec {
     name: "IncrementalCopyBlob",
@@ -23,6 +24,7 @@ pub const SPEC: Spec = Spec {
     also: &[("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     takes: ETAGS | DATES | IF_TAGS,
+    seconds: &[sources::COPY_SOURCE],
     ..Spec::PLAIN
 };
 
@@ -31,7 +33,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let encryption = encryption::settle(ask).await?;
     let metadata = headers::metadata(&ask.head)?;
     let conditions = headers::conditions(&ask.head, &SPEC)?;
-    let opened = copy_source::open(ask, Family::Copy, false, false).await?;
+    let opened = copy_source::open(ask, Family::Incremental, false, false).await?;
     let copy = IncrementalCopy {
         id: (ask.ids)(),
         source: opened.url,

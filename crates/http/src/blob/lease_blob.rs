@@ -1,5 +1,6 @@
 //! Lease Blob: acquire, renew, change, release, break.
 
+use lazuli_model::Refusal;
 use lazuli_model::blob::LeaseBlob;
 use lazuli_store::Failure;
 
@@ -53,9 +54,8 @@ pub const BREAK: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     // Lease Blob reference: snapshots cannot be leased.
     if let Some(value) = ask.head.query.get("snapshot") {
-        let value = value.to_owned();
-        let reason = "A snapshot cannot be leased.".into();
-        return Err(lazuli_model::Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value, reason }.into());
+        let (name, value, reason) = ("snapshot".into(), value.to_owned(), "".into());
+        return Err(Refusal::InvalidQueryParameterValue { name, value, reason }.into());
     }
     let action = lease::action(&ask.head, (ask.ids)())?;
     let conditions = headers::conditions(&ask.head, ask.spec)?;

@@ -26,10 +26,12 @@ pub fn most(head: &Head) -> Result<u32, Refusal> {
     }
 }
 
-/// The words of `include` or `showonly`, each of which must be known.
+/// The words of `include` or `showonly`, each of which must be known. The list may come in several parameters ("Authorize with Shared
+/// Key" has an example).
 pub fn words<'a>(head: &'a Head, name: &'static str, known: &[&'static str]) -> Result<Vec<&'a str>, Refusal> {
     let text = head.query.get(name).unwrap_or_default();
-    let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let all = head.query.all(name).flat_map(|text| text.split(','));
+    let words: Vec<&str> = all.map(str::trim).filter(|word| !word.is_empty()).collect();
     match words.iter().find(|word| !known.iter().any(|known| known.eq_ignore_ascii_case(word))) {
         None => Ok(words),
         Some(_) => {

@@ -1,8 +1,8 @@
 //! Put Blob, for block blobs.
 
 use http::StatusCode;
+use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ContentHeaders, Encryption, PutBlob};
-use lazuli_model::{Refusal, Version};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -11,8 +11,9 @@ use crate::blob::{encryption, headers, protection};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::versions;
 
-pub const CONTENT_MAX: u64 = 5000 << 20;
+pub const CONTENT_MAX: u64 = versions::PUT_BLOB_MAX;
 
 pub const SPEC: Spec = Spec {
     name: "PutBlob",
@@ -27,21 +28,10 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// Put Blob reference: what one call may carry grew twice.
-fn limit(version: Version) -> u64 {
-    if version >= Version::new(2019, 12, 12) {
-        CONTENT_MAX
-    } else if version >= Version::new(2016, 5, 31) {
-        256 << 20
-    } else {
-        64 << 20
-    }
-}
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let put = parse(ask, encryption::settle(ask).await?)?;
-    let (received, digests) = content::take(ask, limit(ask.head.version), true).await?;
+    let (received, digests) = content::take(ask, versions::put_blob_max(ask.head.version), true).await?;
     let blob = ask.store.put_blob(&at, put, received).await?;
     Ok(answer(&ask.head, &blob, &digests))
 }

@@ -11,11 +11,13 @@ use crate::blob::{content, encryption, headers, put_blob};
 use crate::head::Head;
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
+use crate::sources;
 
 pub const SPEC: Spec = Spec {
     name: "PutBlobFromURL",
     when: &[When::Header("x-ms-copy-source"), When::Header("x-ms-blob-type")],
     body: Body::None,
+    seconds: &[sources::COPY_SOURCE],
     ..put_blob::SPEC
 };
 
@@ -24,6 +26,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     // Only block blobs are made in one piece.
     ask.head.required("x-ms-blob-type", |text| text.eq_ignore_ascii_case("BlockBlob").then_some(()))?;
     let asked = put_blob::parse(ask, encryption::settle(ask).await?)?;
+    let conditions = asked.conditions.clone();
+    let of_target = |failure| copy_source::of_target(&conditions, failure);
     let tags = copy_source::tags(&ask.head)?;
     let claimed = copy_source::claimed(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, tags == CopyTags::OfSource).await?;
@@ -32,13 +36,14 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             let span = copy_source::span(ask, None, reader.blob.content.length, put_blob::CONTENT_MAX)?;
             let digests = content::of_source(ask, &mut reader, span, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &reader.blob)?;
-            (ask.store.put_blob_from(&at, put, digests.md5, *reader, encryption::lock(ask)).await?, digests)
+            let made = ask.store.put_blob_from(&at, put, digests.md5, *reader, encryption::lock(ask)).await;
+            (made.map_err(of_target)?, digests)
         }
         From::Streamed(mut fetched) => {
             let (received, digests) =
                 content::streamed(ask, &mut fetched, put_blob::CONTENT_MAX, claimed, true).await?;
             let put = complete(&ask.head, asked, &tags, &fetched.blob)?;
-            (*ask.store.put_blob(&at, put, received).await?, digests)
+            (*ask.store.put_blob(&at, put, received).await.map_err(of_target)?, digests)
         }
     };
     let answer = headers::written(Answer::new(StatusCode::CREATED), &blob);

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::blob::{Encryption, PutBlock};
-use lazuli_model::{BlockId, Refusal, Version};
+use lazuli_model::{BlockId, Refusal};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -10,8 +10,9 @@ use crate::blob::{content, encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::versions;
 
-pub const BLOCK_MAX: u64 = 4000 << 20;
+pub const BLOCK_MAX: u64 = versions::PUT_BLOCK_MAX;
 
 pub const SPEC: Spec = Spec {
     name: "PutBlock",
@@ -27,22 +28,11 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// Put Block reference.
-fn limit(version: Version) -> u64 {
-    if version >= Version::new(2019, 12, 12) {
-        BLOCK_MAX
-    } else if version >= Version::new(2016, 5, 31) {
-        100 << 20
-    } else {
-        4 << 20
-    }
-}
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let put = parse(&ask.head, encryption::settle(ask).await?)?;
     let encrypted = put.encryption.clone();
-    let (received, digests) = content::take(ask, limit(ask.head.version), false).await?;
+    let (received, digests) = content::take(ask, versions::put_block_max(ask.head.version), false).await?;
     if received.length == 0 {
         return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value: "0".into() }.into());
     }

@@ -10,9 +10,15 @@ use crate::blob::copy_source::{self, From};
 use crate::blob::{content, encryption, put_block};
 use crate::operation::{Body, Spec, When};
 use crate::serve::Ask;
+use crate::sources;
 
-pub const SPEC: Spec =
-    Spec { name: "PutBlockFromURL", when: &[When::Header("x-ms-copy-source")], body: Body::None, ..put_block::SPEC };
+pub const SPEC: Spec = Spec {
+    name: "PutBlockFromURL",
+    when: &[When::Header("x-ms-copy-source")],
+    body: Body::None,
+    seconds: &[sources::COPY_SOURCE],
+    ..put_block::SPEC
+};
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;

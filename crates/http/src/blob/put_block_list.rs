@@ -1,8 +1,8 @@
 //! Put Block List: the blocks named become the blob.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_model::blob::{Encryption, PutBlockList};
+use lazuli_model::blob::{Encryption, PutBlockList, Search};
+use lazuli_model::{BlockId, Refusal};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -13,6 +13,8 @@ use crate::wire::xml;
 
 /// 50,000 ids of 88 characters, each in its element, with room to spare.
 const DOCUMENT_MAX: u64 = 8 << 20;
+/// One that takes a while to read: some eight thousand blocks.
+const LONG_DOCUMENT: usize = 256 << 10;
 
 pub const SPEC: Spec = Spec {
     name: "PutBlockList",
@@ -31,7 +33,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let digests = content::document_digests(&ask.head, &document)?;
-    let put = parse(ask, encryption::settle(ask).await?, &document)?;
+    let length = document.len();
+    let encryption = encryption::settle(ask).await?;
+    let read = move || xml::read_block_list(&document);
+    let blocks = ask.edge.workers().run_if(length > LONG_DOCUMENT, read).await?;
+    let put = parse(ask, encryption, blocks)?;
     let blob = ask.store.put_block_list(&at, put).await?;
     let answer =
         headers::written(Answer::new(StatusCode::CREATED), &blob).constant(&name::REQUEST_SERVER_ENCRYPTED, "true");
@@ -39,12 +45,16 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(digests.answer(answer, &ask.head, false))
 }
 
-fn parse(ask: &Ask, encryption: Encryption, document: &[u8]) -> Result<PutBlockList, Refusal> {
+fn parse(
+    ask: &Ask,
+    encryption: Encryption,
+    blocks: Result<Vec<(Search, BlockId)>, Refusal>,
+) -> Result<PutBlockList, Refusal> {
     let head = &ask.head;
     let mut content_headers = headers::content_headers(head)?;
     content_headers.content_type.get_or_insert_with(|| headers::DEFAULT_TYPE.to_owned());
     Ok(PutBlockList {
-        blocks: xml::read_block_list(document)?,
+        blocks: blocks?,
         headers: content_headers,
         metadata: headers::metadata(head)?,
         tags: headers::tags(head)?,

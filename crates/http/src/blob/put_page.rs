@@ -82,7 +82,7 @@ pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<PutPage
 
 /// The clients of Go expect this of a number that no blob can have.
 fn negative() -> Refusal {
-    Refusal::InvalidInput { reason: "A sequence number is not negative.".into() }
+    Refusal::InvalidInput { reason: "".into() }
 }
 
 fn pages(head: &Head) -> Result<Pages, Refusal> {

@@ -1,17 +1,19 @@
 //! Restore Container.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::container::deleted::DeletionVersion;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::headers;
-use crate::head::Head;
-use crate::operation::{AccountNeeds, On, Spec};
+use crate::head::Target;
+use crate::operation::{AccountNeeds, By, On, Second, Spec};
 use crate::serve::Ask;
 
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec =
+    Spec { seconds: &[Second { by: By::DeletedContainerName, judged_as: &[&RESTORED] }], ..RESTORED };
+
+const RESTORED: Spec = Spec {
     name: "RestoreContainer",
     methods: &["PUT"],
     on: On::Container,
@@ -22,15 +24,15 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let version = parse(&ask.head)?;
-    ask.store.restore_container(&ask.head.container_at()?, version).await?;
+    headers::conditions(&ask.head, &SPEC)?;
+    let at = ask.head.container_at()?;
+    // A container comes back under its own name; to another one, the service no longer restores.
+    let naming = ask.required_naming(By::DeletedContainerName)?;
+    if naming.text != at.container.as_str() {
+        return Err(naming.invalid().into());
+    }
+    ask.permit_second(naming.second, Target::Container(naming.text.to_owned()), "").await?;
+    let version = ask.head.required("x-ms-deleted-container-version", DeletionVersion::parse)?;
+    ask.store.restore_container(&at, version).await?;
     Ok(Answer::new(StatusCode::CREATED))
-}
-
-/// A container comes back under its own name; to another one, the service no longer restores.
-fn parse(head: &Head) -> Result<DeletionVersion, Refusal> {
-    headers::conditions(head, &SPEC)?;
-    let own = head.container_at()?.container;
-    head.required("x-ms-deleted-container-name", |name| (name == own.as_str()).then_some(()))?;
-    head.required("x-ms-deleted-container-version", DeletionVersion::parse)
 }

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::blob::{SetBlobTags, Which};
+use lazuli_model::blob::SetBlobTags;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -25,6 +25,7 @@ pub const SPEC: Spec = Spec {
     body: Body::Document { most: DOCUMENT_MAX },
     // ETags and dates since 2026-02-06.
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 
@@ -38,13 +39,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 }
 
 fn parse(head: &Head, document: &[u8]) -> Result<SetBlobTags, Refusal> {
-    let which = headers::which(head)?;
-    if let Which::Snapshot(time) = which {
-        let reason = "The tags of a snapshot cannot be set.".into();
-        return Err(Refusal::InvalidQueryParameterValue { name: "snapshot".into(), value: time.to_iso(), reason });
-    }
     Ok(SetBlobTags {
-        which,
+        // Rule A5: of a snapshot, too.
+        which: headers::which(head)?,
         tags: xml::read_tags(document)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

@@ -20,6 +20,7 @@ pub const SPEC: Spec = Spec {
     also: &[("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "w" }),
     takes: IF_TAGS | LEASE,
+    moments: true,
     ..Spec::PLAIN
 };
 

@@ -37,7 +37,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 fn parse(head: &Head, document: &Bytes) -> Result<SetContainerAcl, Refusal> {
     Ok(SetContainerAcl {
         public: public_access(head)?,
-        policies: if document.is_empty() { Vec::new() } else { xml::read_signed_identifiers(document)? },
+        policies: xml::read_signed_identifiers(document, xml::letters::CONTAINER)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })

@@ -19,6 +19,7 @@ pub const SPEC: Spec = Spec {
     needs: "i",
     account_sas: Some(AccountNeeds { resource: 'o', any: "i" }),
     takes: IF_UNMODIFIED_SINCE,
+    moments: true,
     ..Spec::PLAIN
 };
 

@@ -17,6 +17,7 @@ pub const SPEC: Spec = Spec {
     comp: Some("legalhold"),
     needs: "i",
     account_sas: Some(AccountNeeds { resource: 'o', any: "i" }),
+    moments: true,
     ..Spec::PLAIN
 };
 

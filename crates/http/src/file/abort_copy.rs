@@ -5,6 +5,7 @@ use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::{get_file_properties, place};
+use crate::head::read_guid;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
 use crate::serve::Ask;
 
@@ -22,8 +23,12 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_file(&ask.head)?;
-    if ask.head.query.get("copyid").is_none() {
-        return Err(Refusal::MissingRequiredQueryParameter { name: "copyid".into() }.into());
+    let id = ask.head.query.get("copyid");
+    let id = id.ok_or(Refusal::MissingRequiredQueryParameter { name: "copyid".into() })?;
+    // Rule F3.
+    if read_guid(id).is_none() {
+        let (name, value, reason) = ("copyid".into(), id.to_owned(), "copyid needs to be valid Guid.".into());
+        return Err(Refusal::InvalidQueryParameterValue { name, value, reason }.into());
     }
     ask.store.file(&at, get_file_properties::parse(&ask.head)?).await?;
     Err(Refusal::NoPendingCopyOperation.into())

@@ -11,7 +11,7 @@ use crate::blob::headers;
 use crate::file::source::{self, Opened};
 use crate::file::{place, smb};
 use crate::head::{Head, guid};
-use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
+use crate::operation::{AccountNeeds, By, LEASE, On, Spec, When};
 use crate::serve::Ask;
 use crate::sources;
 
@@ -23,6 +23,7 @@ pub const SPEC: Spec = Spec {
     needs: "cw",
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     takes: LEASE,
+    seconds: &[sources::COPY_SOURCE],
     ..Spec::PLAIN
 };
 
@@ -117,7 +118,7 @@ fn copy(ask: &Ask, asked: Asked, opened: &Opened, permission: Option<SetPermissi
     let said = headers::metadata(&ask.head)?;
     Ok(CopyFile {
         id: (ask.ids)(),
-        source: sources::shown(ask.head.text("x-ms-copy-source").unwrap_or_default()),
+        source: sources::shown(ask.required_naming(By::CopySource)?.text),
         headers: opened.headers.clone(),
         metadata: if said.is_empty() { opened.metadata.clone() } else { said },
         smb: SetSmb { permission, ..with_source(asked.smb, asked.from_source, entry) },

@@ -23,7 +23,7 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable(&ask.head)?;
     let create = CreateDirectory {
-        smb: smb::properties(&ask.head)?,
+        smb: smb::of_new(&ask.head)?,
         posix: smb::posix(&ask.head)?,
         metadata: headers::metadata(&ask.head)?,
     };

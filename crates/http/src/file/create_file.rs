@@ -1,9 +1,9 @@
 //! Create File, empty (all zeros) or, since 2026-06-06, with its first bytes.
 
 use http::StatusCode;
+use lazuli_model::Refusal;
 use lazuli_model::blob::ContentHeaders;
 use lazuli_model::file::CreateFile;
-use lazuli_model::{Refusal, Version};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -13,6 +13,7 @@ use crate::file::{RANGE_MAX, describe, place, smb};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::digest::md5_text;
 use crate::wire::structured;
 
@@ -30,12 +31,10 @@ pub const SPEC: Spec = Spec {
 /// "Create File": 4 TiB.
 pub const LENGTH_MAX: u64 = 4 << 40;
 
-const TAKES_DATA: Version = Version::new(2026, 6, 6);
-
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_file(&ask.head)?;
     let create = parse(&ask.head, &ask.grant)?;
-    if ask.head.version < TAKES_DATA || ask.body.expected() == Some(0) {
+    if ask.head.lacks(Since::CreateWithData) || ask.body.expected() == Some(0) {
         let entry = ask.store.create_file(&at, create, None).await?;
         return Ok(describe::written(Answer::new(StatusCode::CREATED), &ask.head, &entry));
     }
@@ -61,7 +60,7 @@ fn parse(head: &Head, grant: &Grant) -> Result<CreateFile, Refusal> {
     Ok(CreateFile {
         length,
         headers: ContentHeaders { content_type, ..sent },
-        smb: smb::properties(head)?,
+        smb: smb::of_new(head)?,
         posix: smb::posix(head)?,
         metadata: headers::metadata(head)?,
         lease: headers::lease_id(head)?,

@@ -1,22 +1,19 @@
 //! What answers say of shares, directories and files, in headers.
 
+use lazuli_model::Timestamp;
 use lazuli_model::file::{Entry, Kind, Protocol, RootSquash, Share, ShareTier};
-use lazuli_model::{Timestamp, Version};
 
 use crate::answer::{Answer, name};
 use crate::blob::headers;
-use crate::file::HAS_SMB_PROPERTIES;
 use crate::head::{Head, guid};
+use crate::versions::Since;
 use crate::wire::digest::md5_text;
-
-/// NFS over REST.
-const HAS_POSIX: Version = Version::new(2025, 5, 5);
 
 /// The identity and SMB properties of an entry: what creating, changing and reading one answer alike.
 pub fn entry(answer: Answer, head: &Head, entry: &Entry) -> Answer {
     let node = &entry.node;
     let answer = answer.etag(node.etag, node.modified);
-    if head.version < HAS_SMB_PROPERTIES {
+    if head.lacks(Since::SmbProperties) {
         return answer;
     }
     let answer = answer
@@ -26,7 +23,7 @@ pub fn entry(answer: Answer, head: &Head, entry: &Entry) -> Answer {
         .text(&name::FILE_ID, node.id.shown().to_string())
         .text(&name::FILE_PARENT_ID, entry.parent.shown().to_string());
     match &node.posix {
-        Some(posix) if head.version >= HAS_POSIX => {
+        Some(posix) if head.has(Since::Posix) => {
             let answer = answer
                 .text(&name::MODE, format!("{:04o}", posix.mode))
                 .number(&name::OWNER, posix.owner.into())
@@ -34,9 +31,14 @@ pub fn entry(answer: Answer, head: &Head, entry: &Entry) -> Answer {
                 .constant(&name::FILE_FILE_TYPE, file_type(node.kind));
             if node.kind == Kind::Directory { answer } else { answer.number(&name::LINK_COUNT, node.links.into()) }
         }
-        Some(_) | None => answer
-            .text(&name::FILE_ATTRIBUTES, node.smb.attributes.to_string())
-            .text(&name::FILE_PERMISSION_KEY, node.smb.permission.to_string()),
+        Some(_) | None => {
+            let answer = answer.text(&name::FILE_ATTRIBUTES, node.smb.attributes.to_string());
+            // Rule F8.
+            match node.is_fresh_root() {
+                true => answer,
+                false => answer.text(&name::FILE_PERMISSION_KEY, node.smb.permission.to_string()),
+            }
+        }
     }
 }
 
@@ -182,9 +184,8 @@ pub fn protocol(protocol: Protocol) -> &'static str {
 
 /// What creating, changing and restoring a share answer; of what is provisioned since 2025-01-05.
 pub fn changed_share(answer: Answer, head: &Head, share: &Share) -> Answer {
-    const SINCE: Version = Version::new(2025, 1, 5);
     let answer = answer.etag(share.etag, share.modified);
-    match provisioned(share).filter(|_| head.version >= SINCE) {
+    match provisioned(share).filter(|_| head.has(Since::Provisioned)) {
         None => answer,
         Some(given) => answer
             .number(&name::SHARE_QUOTA, share.quota_gib.into())

@@ -22,6 +22,8 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let entry = ask.store.directory(&place::any(&ask.head)?, place::snapshot(&ask.head)?).await?;
     let answer = describe::entry(Answer::new(StatusCode::OK), &ask.head, &entry);
-    let answer = answer.constant(&name::SERVER_ENCRYPTED, "true");
+    // Rule F8.
+    let is_encrypted = if entry.node.is_fresh_root() { "false" } else { "true" };
+    let answer = answer.constant(&name::SERVER_ENCRYPTED, is_encrypted);
     Ok(headers::metadata_of(answer, &entry.node.metadata))
 }

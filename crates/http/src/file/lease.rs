@@ -1,4 +1,4 @@
-//! How the lease actions of files and shares are answered. Unlike a blob's, a release says that no time is left.
+//! How the lease actions of shares are answered. Unlike a blob's or a file's, a release says that no time is left (rule F7).
 
 use lazuli_model::lease::{Action, Outcome};
 use lazuli_model::{ETag, Timestamp};

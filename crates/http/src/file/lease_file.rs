@@ -6,7 +6,7 @@ use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob;
-use crate::file::{lease, place};
+use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec, When};
 use crate::serve::Ask;
@@ -48,7 +48,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_file(&ask.head)?;
     let action = forever(blob::lease::action(&ask.head, (ask.ids)())?, &ask.head)?;
     let (entry, outcome) = ask.store.lease_file(&at, action).await?;
-    Ok(lease::answer(action, outcome, entry.node.etag, entry.node.modified))
+    // Rule F7: unlike that of a share, a release tells no time.
+    Ok(blob::lease::answer(action, outcome, entry.node.etag, entry.node.modified))
 }
 
 /// "Lease File": the only duration is −1, and a break takes no time.

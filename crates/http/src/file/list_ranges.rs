@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::file::ListRanges;
-use lazuli_model::{Refusal, Timestamp, Version};
+use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -11,6 +11,7 @@ use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::range;
 use crate::wire::xml;
 
@@ -24,8 +25,6 @@ pub const SPEC: Spec = Spec {
     takes: LEASE,
     ..Spec::PLAIN
 };
-
-const HAS_PAGES: Version = Version::new(2026, 10, 6);
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::file(&ask.head)?;
@@ -42,8 +41,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 /// A marker is where the next page begins.
 fn parse(head: &Head) -> Result<ListRanges, Refusal> {
     let range = range::requested(head)?;
-    let paged =
-        head.version >= HAS_PAGES && (head.query.get("maxresults").is_some() || head.query.get("marker").is_some());
+    let paged = head.has(Since::PagedFileRanges)
+        && (head.query.get("maxresults").is_some() || head.query.get("marker").is_some());
     let marker = if paged { head.query_opt("marker", |text| text.parse::<u64>().ok())? } else { None };
     let from = range.map_or(0, |range| range.from);
     Ok(ListRanges {

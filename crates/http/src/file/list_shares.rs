@@ -28,6 +28,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         prefix: ask.head.query.get("prefix"),
         marker: ask.head.query.get("marker"),
         max_results: page::repeated(&ask.head),
+        version: ask.head.version,
         now: ask.head.now,
         metadata,
     };

@@ -56,8 +56,6 @@ mod smb;
 pub mod snapshot_share;
 pub mod source;
 
-use lazuli_model::Version;
-
 use crate::operation::{Operation, served_table};
 
 /// Every operation that is served, the busiest first.
@@ -116,11 +114,6 @@ pub static SERVED: &[Operation] = served_table![
     set_service_properties::SPEC,
     get_user_delegation_key::SPEC,
 ];
-
-/// SMB properties are set and shown.
-const HAS_SMB_PROPERTIES: Version = Version::new(2019, 2, 2);
-/// They may be left out, and Put Range says when the file was last written.
-const SMB_OPTIONAL: Version = Version::new(2021, 6, 8);
 
 /// Most bytes that one range, or the body of Create File, may carry.
 const RANGE_MAX: u64 = 4 << 20;

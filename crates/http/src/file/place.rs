@@ -73,24 +73,20 @@ pub fn snapshot(head: &Head) -> Result<Option<Timestamp>, Refusal> {
     head.query_opt("sharesnapshot", Timestamp::parse_iso)
 }
 
-/// The path of a rename's source, which is a whole URL (Python and JavaScript) or begins with a slash and the share. It must be in
-/// the share of the destination.
-pub fn rename_source(head: &Head, to: &FileAt) -> Result<FilePath, Refusal> {
-    const HEADER: &str = "x-ms-file-rename-source";
-    let text = head.required(HEADER, |text| Some(text.to_owned()))?;
-    let refuse = || Refusal::InvalidHeaderValue { header: HEADER.into(), value: text.clone() };
-    let url = text.split(['?', '#']).next().unwrap_or_default();
+/// The path and the query of a rename's source, which is a whole URL (Python and JavaScript) or begins with a slash and the share. It must
+/// be in the share of the destination.
+pub fn rename_source<'a>(text: &'a str, to: &FileAt) -> Option<(String, &'a str)> {
+    let text = text.split('#').next().unwrap_or_default();
+    let (url, query) = text.split_once('?').unwrap_or((text, ""));
     let path = match url.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => url.trim_start_matches('/'),
     };
-    let path = percent_encoding::percent_decode_str(path).decode_utf8().map_err(|_| refuse())?;
+    let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
     let share = format!("{}/", to.share);
     // In path style the account stands before the share.
     let path = path
         .strip_prefix(share.as_str())
-        .or_else(|| path.strip_prefix(to.account.as_str())?.strip_prefix('/')?.strip_prefix(share.as_str()))
-        .ok_or_else(refuse)?;
-    let path = FilePath::parse(path, head.flag("x-ms-source-allow-trailing-dot")?)?;
-    if path.is_root() { Err(refuse()) } else { Ok(path) }
+        .or_else(|| path.strip_prefix(to.account.as_str())?.strip_prefix('/')?.strip_prefix(share.as_str()))?;
+    Some((path.trim_end_matches('/').to_owned(), query))
 }

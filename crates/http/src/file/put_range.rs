@@ -7,10 +7,11 @@ use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{content, headers};
-use crate::file::{RANGE_MAX, SMB_OPTIONAL, place, smb};
+use crate::file::{RANGE_MAX, place, smb};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::digest::md5_text;
 use crate::wire::range::{self, ByteRange};
 use crate::wire::structured;
@@ -75,7 +76,7 @@ pub fn written(head: &Head) -> Result<SetTime, Refusal> {
 pub fn answer(head: &Head, file: &Entry) -> Answer {
     let node = &file.node;
     let answer = Answer::new(StatusCode::CREATED).etag(node.etag, node.modified);
-    if head.version < SMB_OPTIONAL {
+    if head.lacks(Since::SmbOptional) {
         return answer;
     }
     answer.text(&name::FILE_LAST_WRITE_TIME, node.smb.written.to_iso())

@@ -23,6 +23,7 @@ pub const SPEC: Spec = Spec {
     needs: "w",
     account_sas: Some(AccountNeeds { resource: 'o', any: "w" }),
     takes: LEASE,
+    seconds: &[sources::COPY_SOURCE],
     ..Spec::PLAIN
 };
 
@@ -38,8 +39,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let put = PutRange { from, written: put_range::written(&ask.head)?, lease: headers::lease_id(&ask.head)? };
     let mut opened = source::open(ask, false).await?;
-    if let Err(refusal) = opened.narrow(source_from, source_to) {
-        return Err(sources::unverified(ask, refusal).into());
+    if opened.narrow(source_from, source_to).is_err() {
+        return Err(sources::unverified(ask, too_short()).into());
     }
     let received = ask.store.receive(&mut opened, Some(to - from), RANGE_MAX, false).await?;
     check(&ask.head, received.crc64)?;
@@ -55,6 +56,15 @@ fn source_span(head: &Head) -> Result<(u64, u64), Refusal> {
     match range {
         ByteRange { from, to: Some(to) } if to < u64::MAX => Ok((from, to + 1)),
         ByteRange { .. } => Err(wrong(head, "x-ms-source-range")),
+    }
+}
+
+/// Rule F14.
+fn too_short() -> Refusal {
+    Refusal::CannotVerifyCopySource {
+        status: 409,
+        code: "InvalidRange".into(),
+        message: "The source request body for copy source does not match requested length to write on target.".into(),
     }
 }
 

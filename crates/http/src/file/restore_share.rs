@@ -6,10 +6,14 @@ use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::{describe, place};
-use crate::operation::{AccountNeeds, On, Spec};
+use crate::head::Target;
+use crate::operation::{AccountNeeds, By, On, Second, Spec};
 use crate::serve::Ask;
 
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec = Spec { seconds: &[Second { by: By::DeletedShareName, judged_as: &[&RESTORED] }], ..RESTORED };
+
+/// The same right is needed on the share that was deleted.
+const RESTORED: Spec = Spec {
     name: "RestoreShare",
     methods: &["PUT"],
     on: On::Share,
@@ -21,7 +25,9 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_share(&ask.head)?;
-    let deleted = ask.head.required("x-ms-deleted-share-name", |text| ShareName::parse(text).ok())?;
+    let naming = ask.required_naming(By::DeletedShareName)?;
+    let deleted = ShareName::parse(naming.text).map_err(|_| naming.invalid())?;
+    ask.permit_second(naming.second, Target::Share(naming.text.to_owned()), "").await?;
     let version = ask.head.required("x-ms-deleted-share-version", |text| Some(text.to_owned()))?;
     let share = ask.store.restore_share(&at, &deleted, &version).await?;
     Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share))

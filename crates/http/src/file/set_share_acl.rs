@@ -27,7 +27,10 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_share(&ask.head)?;
     let document = ask.body.document(DOCUMENT_MAX).await?;
-    let set = SetShareAcl { policies: xml::read_signed_identifiers(&document)?, lease: headers::lease_id(&ask.head)? };
+    let set = SetShareAcl {
+        policies: xml::read_signed_identifiers(&document, xml::letters::SHARE)?,
+        lease: headers::lease_id(&ask.head)?,
+    };
     let share = ask.store.set_share_acl(&at, set).await?;
     Ok(Answer::new(StatusCode::OK).etag(share.etag, share.modified))
 }

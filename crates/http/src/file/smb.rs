@@ -4,8 +4,8 @@ use lazuli_model::blob::ContentHeaders;
 use lazuli_model::file::{Attributes, Format, PermissionKey, SetAttributes, SetPermission, SetPosix, SetSmb, SetTime};
 use lazuli_model::{Refusal, Timestamp};
 
-use crate::file::{HAS_SMB_PROPERTIES, SMB_OPTIONAL};
 use crate::head::Head;
+use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
 
 /// A permission in a header is at most this long; a longer one has to be created first, and named by its key.
@@ -13,11 +13,11 @@ const PERMISSION_MAX: usize = 8 << 10;
 
 /// What the request says. Before 2019-02-02 there were no such headers, and until 2021-06-08 they had to be there.
 pub fn properties(head: &Head) -> Result<SetSmb, Refusal> {
-    if head.version < HAS_SMB_PROPERTIES {
+    if head.lacks(Since::SmbProperties) {
         return Ok(SetSmb::default());
     }
     let set = optional(head)?;
-    if head.version < SMB_OPTIONAL {
+    if head.lacks(Since::SmbOptional) {
         let missing = [
             (set.attributes.is_none(), "x-ms-file-attributes"),
             (set.created.is_none(), "x-ms-file-creation-time"),
@@ -29,6 +29,18 @@ pub fn properties(head: &Head) -> Result<SetSmb, Refusal> {
         }
     }
     Ok(set)
+}
+
+/// As [`properties`], of something new. Rule F13: until 2021-10-04, something that is made with a time of creation has changed then, too, unless
+/// it is said when; and so its ETag and date are of that time.
+pub fn of_new(head: &Head) -> Result<SetSmb, Refusal> {
+    let set = properties(head)?;
+    match (set.created, set.changed) {
+        (created @ Some(SetTime::At(_)), None) if head.lacks(Since::CreatedNow) => {
+            Ok(SetSmb { changed: created, ..set })
+        }
+        (_, _) => Ok(set),
+    }
 }
 
 /// As [`properties`], for operations that never demanded them.
@@ -146,6 +158,7 @@ mod tests {
             secure: false,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             now: Timestamp::from_ticks(0),
+            wall: Timestamp::from_ticks(0),
             request_id: 0,
             loose: false,
         };

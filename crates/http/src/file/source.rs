@@ -11,13 +11,13 @@ use lazuli_model::{Conditions, Metadata, Refusal};
 use lazuli_store::{Broken, Failure, FileReader, Reader, ShareAt, Source, Store};
 
 use crate::answer::name;
-use crate::blob::{encryption, get_blob, headers};
-use crate::file::{get_file, place};
-use crate::head::{Arrival, Head, Query, Service};
+use crate::blob::{encryption, headers};
+use crate::file::place;
+use crate::head::{Arrival, Head, PathStyle, Query, Service, Style, Target};
+use crate::operation::{By, Second};
 use crate::serve::{Ask, Edge};
 use crate::sources::{self, Fetched, Place};
-
-const HEADER: &str = "x-ms-copy-source";
+use crate::versions::Since;
 
 const URL_MAX: usize = 2048;
 
@@ -69,34 +69,48 @@ impl Source for Opened {
 /// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key, or a token, need not prove it again for a file of
 /// the same account, as Copy File has it.
 pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
-    let text = ask.head.required(HEADER, |text| (text.len() <= URL_MAX).then(|| text.to_owned()))?;
-    let uri: Uri = text.parse().map_err(|_| invalid(&text))?;
+    let naming = ask.required_naming(By::CopySource)?;
+    let second = naming.second;
+    let uri: Option<Uri> = naming.text.parse().ok().filter(|_| naming.text.len() <= URL_MAX);
+    let uri = uri.ok_or_else(|| naming.invalid())?;
     if uri.path().trim_matches('/').is_empty() {
-        return Err(invalid(&text).into());
+        return Err(sources::unverified(ask, nowhere()).into());
     }
-    let opened = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| invalid(&text))? {
+    let mut near = false;
+    let opened = match sources::place(&ask.edge, &ask.head, &uri).ok_or_else(|| naming.invalid())? {
         Place::Here(known) => {
             let mut head = source_head(&ask.head, uri, known, implied)?;
-            let near = implied && head.account == ask.head.account && head.service == Service::File;
+            near = implied && head.account == ask.head.account && head.service == Service::File;
             let owned = near && ask.grant.owner;
             if near {
                 sources::lend_token(ask, &mut head);
             }
             let (edge, store) = (ask.edge.clone(), ask.store.clone());
-            read(&edge, &store, &head, owned).await
+            read(&edge, &store, second, &head, owned).await
         }
         Place::Elsewhere => ask.edge.fetch(&ask.head, &uri).await.and_then(elsewhere),
         Place::Forbidden => Err(sources::forbidden().into()),
     };
     match opened {
         Ok(opened) => Ok(opened),
+        // Rule F4.
+        Err(Failure::Refused(refusal)) if near && is_absent(&refusal) => Err(Refusal::ResourceNotFound.into()),
         Err(Failure::Refused(refusal)) => Err(sources::unverified(ask, refusal).into()),
         Err(broken) => Err(broken),
     }
 }
 
-fn invalid(text: &str) -> Refusal {
-    Refusal::InvalidHeaderValue { header: HEADER.into(), value: text.to_owned() }
+/// Rule F4: of a source without a path.
+fn nowhere() -> Refusal {
+    Refusal::CannotVerifyCopySource {
+        status: 400,
+        code: "InvalidQueryParameterValue".into(),
+        message: "Value for one of the query parameters specified in the request URI is invalid.".into(),
+    }
+}
+
+fn is_absent(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::ResourceNotFound | Refusal::ShareNotFound | Refusal::ParentNotFound)
 }
 
 /// A file is as long as its source, so that has to be known.
@@ -106,10 +120,10 @@ fn elsewhere(fetched: Fetched) -> Result<Opened, Failure> {
     Ok(Opened { content: Content::Elsewhere(Box::new(fetched)), length, headers, metadata, file: None })
 }
 
-async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Opened, Failure> {
+async fn read(edge: &Edge, store: &Store, second: &Second, head: &Head, owned: bool) -> Result<Opened, Failure> {
     match head.service {
         Service::File => {
-            let (mut reader, at) = open_file(edge, store, head, owned).await?;
+            let (mut reader, at) = open_file(edge, store, second, head, owned).await?;
             let entry = reader.entry.clone();
             reader.seek(0, entry.node.length);
             Ok(Opened {
@@ -121,7 +135,7 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
             })
         }
         Service::Blob | Service::Dfs => {
-            edge.admit_source(head, &get_blob::SPEC, owned).await?;
+            edge.admit_source(second, head, owned).await?;
             let read = ReadBlob {
                 which: headers::which(head)?,
                 conditions: Conditions::default(),
@@ -146,25 +160,35 @@ async fn read(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<Op
 }
 
 /// A file that whoever sent `head` may read. `owned`: who sent nothing is the account's owner.
-pub async fn open_file(edge: &Edge, store: &Store, head: &Head, owned: bool) -> Result<(FileReader, ShareAt), Failure> {
-    edge.admit_source(head, &get_file::SPEC, owned).await?;
+pub async fn open_file(
+    edge: &Edge,
+    store: &Store,
+    second: &Second,
+    head: &Head,
+    owned: bool,
+) -> Result<(FileReader, ShareAt), Failure> {
+    edge.admit_source(second, head, owned).await?;
     let at = place::file(head)?;
     let read = ReadFile { snapshot: place::snapshot(head)?, lease: None };
     Ok((store.open_file(&at, read).await?, at.share_at()))
 }
 
-/// The request that would read the source.
+/// The request that would read the source, over the connection that there is: a source of this server is reached by no other, whatever
+/// its address says.
 pub fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool) -> Result<Head, Refusal> {
-    let refuse = || invalid(head.text(HEADER).unwrap_or_default());
     let arrival = Arrival {
         service: service(&uri, known)?,
-        secure: uri.scheme_str() == Some("https"),
+        secure: head.secure,
         peer: head.peer,
         now: head.now,
+        wall: head.wall,
         request_id: head.request_id,
         loose: true,
     };
-    let mut parts = http::Request::get(uri).body(()).map_err(|_| refuse())?.into_parts().0;
+    let mut parts = http::Request::get(uri).body(()).map_err(|_| Refusal::InvalidUri)?.into_parts().0;
+    if head.style == Style::Path && parts.uri.authority().map(|at| at.as_str()) == head.text("host") {
+        parts.extensions.insert(PathStyle);
+    }
     let copied = [
         ("x-ms-source-allow-trailing-dot", HeaderName::from_static("x-ms-allow-trailing-dot")),
         ("x-ms-copy-source-authorization", AUTHORIZATION),
@@ -175,11 +199,18 @@ pub fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool)
         }
     }
     // Observed in 2022: Copy File asks for its source in the manner of old, to which nobody is told to authenticate.
-    if !implied || head.version >= sources::NAMES_THE_FAULT {
+    if !implied || head.has(Since::SourceFault) {
         let version = HeaderValue::try_from(head.version.to_string()).map_err(|_| Refusal::InternalError)?;
         parts.headers.insert(name::VERSION.clone(), version);
     }
-    Head::read(parts, arrival)
+    let mut source = Head::read(parts, arrival)?;
+    // Rule F5: what a signature is for has no dots at its end either.
+    let keeps_dots = source.flag("x-ms-allow-trailing-dot")?;
+    if let (Target::Path { path, .. }, false) = (&mut source.target, keeps_dots) {
+        let steps: Vec<&str> = path.split('/').map(|step| step.trim_end_matches('.')).collect();
+        *path = steps.join("/");
+    }
+    Ok(source)
 }
 
 /// As its SAS says, else as its address does.

@@ -4,7 +4,10 @@ use std::ops::Deref;
 
 use http::header::{AsHeaderName, HeaderMap, HeaderName, HeaderValue};
 
-/// Read it like the map that it is.
+use crate::operation::By;
+
+/// Read it like the map that it is, but for headers that name another resource: those are shown to [`Headers::naming`] alone, because
+/// who reads one has to ask whether the resource may be touched.
 #[derive(Clone, Debug, Default)]
 pub struct Headers {
     all: HeaderMap,
@@ -16,7 +19,17 @@ impl Headers {
     #[inline]
     pub fn get(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
         let name = name.as_ref();
-        if self.bits & bit(name) == 0 { None } else { self.all.get(name) }
+        if self.bits & bit(name) == 0 || names_a_resource(name) { None } else { self.all.get(name) }
+    }
+
+    /// The header by which a request names another resource.
+    pub fn naming(&self, by: By) -> Option<&HeaderValue> {
+        self.all.get(by.header()?)
+    }
+
+    /// Whether there is such a header, with a value.
+    pub fn says(&self, name: &str) -> bool {
+        self.bits & bit(name) != 0 && self.all.get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty())
     }
 
     pub fn insert(&mut self, name: HeaderName, value: HeaderValue) {
@@ -42,6 +55,10 @@ impl Deref for Headers {
     fn deref(&self) -> &HeaderMap {
         &self.all
     }
+}
+
+fn names_a_resource(name: &str) -> bool {
+    name.len() > 15 && By::ALL.iter().any(|by| by.header().is_some_and(|header| header.eq_ignore_ascii_case(name)))
 }
 
 /// Names have no case; the bit of a letter that is its case does not count.

@@ -62,6 +62,11 @@ impl Query {
         self.pairs.iter().find(|(key, _)| named(key)).map(|(_, value)| &self.text[value.clone()])
     }
 
+    /// Every value of a name, compared without case.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }

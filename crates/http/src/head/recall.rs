@@ -114,6 +114,11 @@ impl Said {
         }
         *lock(&self.proven) = Some(proven);
     }
+
+    /// Whether it has proven anything, to whomever.
+    pub fn is_proven(&self) -> bool {
+        lock(&self.proven).is_some()
+    }
 }
 
 impl From<Query> for Said {

@@ -18,8 +18,9 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let receipt = asked::receipt(ask.head.query.get("popreceipt"))?;
-    let delete = DeleteMessage { id: ask.head.message_id()?, receipt };
+    // Rule Q1: what names no message is not found, whatever its receipt looks like.
+    let id = ask.head.message_id()?;
+    let delete = DeleteMessage { id, receipt: asked::receipt(ask.head.query.get("popreceipt"))? };
     ask.store.delete_message(&ask.head.queue_at()?, delete).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

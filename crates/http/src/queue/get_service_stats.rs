@@ -20,5 +20,6 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    ask.head.permit_stats()?;
     Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::service_stats(ask.head.now)))
 }

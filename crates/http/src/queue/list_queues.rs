@@ -29,6 +29,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         prefix: ask.head.query.get("prefix"),
         marker: ask.head.query.get("marker"),
         max_results: page::repeated(&ask.head),
+        version: ask.head.version,
         metadata,
     };
     Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::queues(&listing, &page)))

@@ -1,8 +1,8 @@
 //! Put Message.
 
 use http::StatusCode;
+use lazuli_model::Refusal;
 use lazuli_model::queue::{PutMessage, asked};
-use lazuli_model::{Refusal, Version};
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -10,10 +10,8 @@ use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::queue::DOCUMENT_MAX;
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::xml;
-
-/// Since then the answer says what became of the message.
-const TELLS: Version = Version::new(2016, 5, 31);
 
 pub const SPEC: Spec = Spec {
     name: "PutMessage",
@@ -30,7 +28,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let put = parse(&ask.head, &document, (ask.ids)())?;
     let message = ask.store.put_message(&ask.head.queue_at()?, put).await?;
     let answer = Answer::new(StatusCode::CREATED);
-    Ok(if ask.head.version < TELLS { answer } else { answer.xml(xml::put_message(&message)) })
+    Ok(if ask.head.lacks(Since::MessageTold) { answer } else { answer.xml(xml::put_message(&message)) })
 }
 
 fn parse(head: &Head, document: &[u8], id: u128) -> Result<PutMessage, Refusal> {

@@ -21,7 +21,7 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
-    let policies = xml::read_signed_identifiers(&document)?;
+    let policies = xml::read_signed_identifiers(&document, xml::letters::QUEUE)?;
     ask.store.set_queue_acl(&ask.head.queue_at()?, policies).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

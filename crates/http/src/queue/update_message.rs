@@ -32,8 +32,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 }
 
 fn parse(head: &Head, document: &[u8]) -> Result<UpdateMessage, Refusal> {
+    // Rule Q1.
+    let id = head.message_id()?;
     let receipt = asked::receipt(head.query.get("popreceipt"))?;
     let hidden_seconds = asked::hidden_by_update(head.query.get("visibilitytimeout"))?;
     let text = if document.is_empty() { None } else { Some(asked::text(&xml::read_message(document)?)?) };
-    Ok(UpdateMessage { id: head.message_id()?, receipt, hidden_seconds, text })
+    Ok(UpdateMessage { id, receipt, hidden_seconds, text })
 }

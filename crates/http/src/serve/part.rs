@@ -7,12 +7,12 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use lazuli_model::Refusal;
 use lazuli_store::Failure;
+use tokio::time::Instant;
 
 use super::{Done, Echo, Edge, finish, refuse, route};
 use crate::answer::Payload;
-use crate::auth::{self, Grant};
 use crate::body::Upload;
-use crate::head::{Arrival, Head};
+use crate::head::{Arrival, Head, PathStyle};
 use crate::operation::{self, Spec};
 
 impl Edge {
@@ -24,7 +24,11 @@ impl Edge {
         uri: Uri,
         headers: HeaderMap,
     ) -> Result<Head, Refusal> {
-        let mut head = Head::read(inner_parts(outer, method, uri, headers), self.inner_arrival(outer))?;
+        let mut parts = inner_parts(outer, method, uri, headers);
+        if self.options.path_style_only {
+            parts.extensions.insert(PathStyle);
+        }
+        let mut head = Head::read(parts, self.inner_arrival(outer))?;
         (head.version, head.version_sent) = (outer.version, outer.version_sent);
         Ok(head)
     }
@@ -35,6 +39,7 @@ impl Edge {
             secure: outer.secure,
             peer: outer.peer,
             now: outer.now,
+            wall: outer.wall,
             request_id: (self.ids)(),
             loose: self.options.loose,
         }
@@ -42,21 +47,16 @@ impl Edge {
 
     /// Admits, runs and answers it. Nothing of the outer request's rights is passed on.
     pub(crate) async fn answer_inner(self: &Arc<Self>, head: Head) -> Response<Payload> {
-        let now = head.now;
+        let (now, since) = (head.now, Instant::now());
         let echo = Echo::of(&head.method, &head.headers, head.request_id);
         let done = self.act(head, Upload::empty()).await;
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let answer =
             outcome.unwrap_or_else(|(failure, beside)| refuse(&failure, beside, done.subject, None, &echo, now));
-        self.metrics.count(done.row, answer.status, 0, 0, answer.payload.length());
+        let micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        // Its bytes are in the body of the request that carries it, and counted there.
+        self.metrics.count(done.row, answer.status, micros, 0, 0);
         finish(answer, echo, done.version)
-    }
-
-    /// Whether whoever sent `head` may do what `spec` does.
-    pub(crate) async fn admit_inner(&self, head: &Head, spec: &Spec) -> Result<Grant, Failure> {
-        let identity = auth::identify(head, &self.accounts)?;
-        let openness = if identity.needs_record() { self.openness(head).await? } else { None };
-        Ok(auth::authorize(&identity, spec, head, openness.as_ref())?)
     }
 
     /// How `refusal` looks where it stands for all the parts.

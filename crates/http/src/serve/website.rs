@@ -13,12 +13,12 @@ use lazuli_store::Failure;
 
 use super::{Ask, Done, Edge, Origin};
 use crate::answer::{Answer, Payload, name};
-use crate::auth::Grant;
+use crate::auth::{Grant, Identity};
 use crate::blob::{get_blob, get_blob_properties};
 use crate::body::Upload;
 use crate::head::{Arrival, Head, Target, guid};
 
-const CONTAINER: &str = "$web";
+pub(crate) const CONTAINER: &str = "$web";
 
 /// The head of a visit, as if it were asked of the Blob service in path style.
 pub(super) fn head(mut parts: Parts, arrival: Arrival) -> Result<Head, Refusal> {
@@ -99,6 +99,7 @@ impl Edge {
         let mut ask = Ask {
             head,
             spec: if head_only { &get_blob_properties::SPEC } else { &get_blob::SPEC },
+            identity: Identity::Anonymous,
             grant: Grant::default(),
             body: Upload::empty(),
             store: self.store.clone(),

@@ -27,15 +27,24 @@ pub fn scope(head: &Head) -> Result<TableScope, Refusal> {
     {
         return Err(Refusal::AuthorizationFailure);
     }
-    let edge = |partition: &str, row: &str| {
-        head.query.raw(partition).map(|partition| (partition.to_owned(), head.query.raw(row).map(str::to_owned)))
+    // Absent and empty are signed alike, so they mean alike.
+    let edge = |partition: &str, row: &str| match (head.query.get(partition), head.query.get(row)) {
+        (Some(partition), row) => Ok(Some((partition.to_owned(), row.map(str::to_owned)))),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(unbounded(row, partition)),
     };
-    Ok(TableScope { name, within: Within { from: edge("spk", "srk"), to: edge("epk", "erk") } })
+    Ok(TableScope { name, within: Within { from: edge("spk", "srk")?, to: edge("epk", "erk")? } })
+}
+
+/// A row's key bounds nothing without its partition's ("Create a service SAS": the two come together).
+fn unbounded(row: &str, partition: &str) -> Refusal {
+    Refusal::AuthenticationFailed { detail: format!("{row} needs {partition}.").into() }
 }
 
 pub fn unauthenticated(head: &Head) -> Refusal {
     if head.version_sent && head.version >= CHALLENGE_SINCE {
-        Refusal::InvalidAccessToken { detail: "".into() }
+        // Rule T5.
+        Refusal::NoAuthenticationInformation
     } else {
         Refusal::AuthenticationFailed { detail: "".into() }
     }
@@ -92,6 +101,16 @@ pub fn may_reach(grant: &Grant, table: &TableName, key: &Key) -> Result<(), Refu
         None => Ok(()),
         Some(scope) if scope.name == table.folded() && scope.within.holds(&key.partition, &key.row) => Ok(()),
         Some(_) => Err(Refusal::AuthorizationFailure),
+    }
+}
+
+/// The same for a read: what is outside is not there (rule T2).
+pub fn may_see(grant: &Grant, table: &TableName, key: &Key) -> Result<(), Refusal> {
+    match &grant.table {
+        Some(scope) if scope.name == table.folded() && !scope.within.holds(&key.partition, &key.row) => {
+            Err(Refusal::ResourceNotFound)
+        }
+        Some(_) | None => may_reach(grant, table, key),
     }
 }
 

@@ -5,6 +5,7 @@ use lazuli_model::TableName;
 use lazuli_model::table::{Action, Change, Changed, Sight, Tag};
 
 use super::format::Format;
+use super::selection::Selection;
 use super::{ask, atom, json, links};
 use crate::answer::{Answer, name};
 use crate::head::Head;
@@ -110,22 +111,23 @@ pub fn changed(
 
 /// One entity as a document.
 pub fn one(head: &Head, endpoint: &str, format: Format, table: &TableName, entity: &Sight<'_>) -> Document {
-    let select = ask::select(head);
+    // Of a change, which is done, all is shown where `$select` names too many.
+    let select = ask::select(head).unwrap_or_default();
     match format {
         Format::Json(level) => {
             let mut out = String::with_capacity(512);
             let (account, table) = (head.account.as_str(), table.as_str());
-            let writing = json::Writing { level, endpoint, account, table, select: select.as_deref() };
+            let writing = json::Writing { level, endpoint, account, table, select: select.as_ref() };
             writing.entity(&mut out, Some(&links::metadata(head, table, true)), entity);
             (level.content_type(), out)
         }
         Format::Atom => {
-            let writing = feed(head, endpoint, table.as_str(), select.as_deref());
+            let writing = feed(head, endpoint, table.as_str(), select.as_ref());
             (atom::CONTENT_TYPE_ENTRY, writing.document("entry", |out| writing.entity(out, entity)))
         }
     }
 }
 
-pub fn feed<'a>(head: &'a Head, endpoint: &'a str, table: &'a str, select: Option<&'a [String]>) -> atom::Writing<'a> {
+pub fn feed<'a>(head: &'a Head, endpoint: &'a str, table: &'a str, select: Option<&'a Selection>) -> atom::Writing<'a> {
     atom::Writing { endpoint, account: &head.account, table, select, now: head.now }
 }

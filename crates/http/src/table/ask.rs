@@ -5,6 +5,7 @@ use lazuli_model::{Refusal, TableName, Version};
 use lazuli_store::{Failure, OpenTable};
 
 use super::format::Format;
+use super::selection::Selection;
 use super::target::Target;
 use super::{atom, json};
 use crate::head::Head;
@@ -58,8 +59,9 @@ pub fn expect(head: &Head) -> Result<Option<Expect>, Refusal> {
         return Err(Refused::InvalidInput(message.into()).into());
     }
     let Some(text) = head.text("if-match") else { return Ok(None) };
-    let shaped = text.strip_prefix("W/").unwrap_or(text);
-    let one = shaped.len() >= 2 && shaped.starts_with('"') && shaped.ends_with('"') && !shaped.contains(',');
+    // Rule A14: entities have weak tags.
+    let inside = text.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
+    let one = inside.is_some_and(|inside| !inside.contains('"'));
     match text {
         "*" => Ok(Some(Expect::Any)),
         _ if one => Ok(Some(Expect::Tag(Tag::parse(text)))),
@@ -130,11 +132,19 @@ pub async fn open(ask: &Ask) -> Result<OpenTable, Failure> {
     ask.store.open_table(&at).await
 }
 
-/// The names in `$select`; `*` and none are all.
-pub fn select(head: &Head) -> Option<Vec<String>> {
-    let names = head.query.get("$select")?.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let names: Vec<String> = names.map(str::to_owned).collect();
-    (!names.is_empty() && !names.iter().any(|name| name == "*")).then_some(names)
+/// Rule T4: `/table/Tables` is nowhere.
+pub fn refuse_tables_of_a_table(head: &Head) -> Result<(), Refusal> {
+    let last = head.raw_path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let is_nested = last.eq_ignore_ascii_case("tables") || last.eq_ignore_ascii_case("tables()");
+    match head.table_target()? {
+        Target::Entities(_) if is_nested => Err(Refused::NotImplemented.into()),
+        Target::Entities(_) | Target::Entity { .. } | Target::Tables | Target::Table(_) | Target::Batch => Ok(()),
+    }
+}
+
+/// What `$select` names; `None` is all.
+pub fn select(head: &Head) -> Result<Option<Selection>, Refusal> {
+    head.query.get("$select").map_or(Ok(None), Selection::read)
 }
 
 /// Query options of OData that this service has not, here or in Azure.
@@ -149,7 +159,8 @@ pub fn top(head: &Head) -> Result<usize, Refusal> {
     const PAGE_MAX: usize = 1000;
     let Some(text) = head.query.get("$top") else { return Ok(PAGE_MAX) };
     match text.parse::<usize>() {
-        Ok(most @ 1..=PAGE_MAX) => Ok(most),
+        // Rule A15: none, if that is what is wanted.
+        Ok(most @ 0..=PAGE_MAX) => Ok(most),
         Ok(_) => Err(super::status::invalid().into()),
         Err(_) => Err(Refused::InvalidInput(format!("Incorrect format for $top argument '{text}'.").into()).into()),
     }

@@ -10,12 +10,15 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::ask::Sent;
+use super::selection::Selection;
 use super::{json, links, numbers};
 use crate::wire::xml::{attribute, escape, is_char};
 
 const NAMESPACES: &str = "xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" \
                           xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\" xmlns=\"http://www.w3.org/2005/Atom\"";
 const SCHEME: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/scheme";
+/// Elements of an entity, those that are null among them: more than it can have.
+const MEMBERS_MAX: usize = 1024;
 pub const CONTENT_TYPE_ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 pub const CONTENT_TYPE_FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 
@@ -26,7 +29,7 @@ pub struct Writing<'a> {
     pub account: &'a str,
     /// The table's name, or `Tables`.
     pub table: &'a str,
-    pub select: Option<&'a [String]>,
+    pub select: Option<&'a Selection>,
     pub now: Timestamp,
 }
 
@@ -53,7 +56,7 @@ impl Writing<'_> {
 
     pub fn entity(&self, out: &mut String, entity: &Sight<'_>) {
         self.entry(out, &links::entity(self.table, entity.partition, entity.row), |out| {
-            let selected = |name: &str| self.select.is_none_or(|select| select.iter().any(|wanted| wanted == name));
+            let selected = |name: &str| self.select.is_none_or(|select| select.has(name));
             if selected("PartitionKey") {
                 text(out, "PartitionKey", entity.partition);
             }
@@ -156,7 +159,8 @@ fn properties(body: &[u8]) -> Result<Vec<Property>, Refusal> {
     if !text.chars().all(is_char) {
         return Err(Refused::unreadable().into());
     }
-    read(text.strip_prefix('\u{feff}').unwrap_or(text)).ok_or_else(|| Refused::unreadable().into())
+    let found = read(text.strip_prefix('\u{feff}').unwrap_or(text)).ok_or_else(Refused::unreadable)?;
+    if found.len() > MEMBERS_MAX { Err(Refused::TooManyProperties.into()) } else { Ok(found) }
 }
 
 fn read(text: &str) -> Option<Vec<Property>> {
@@ -164,7 +168,8 @@ fn read(text: &str) -> Option<Vec<Property>> {
     let mut found = Vec::new();
     // How deep below `m:properties` the reader is: 0 outside, 1 within, 2 within a property.
     let mut depth = 0;
-    loop {
+    // One more than there may be is enough to see.
+    while found.len() <= MEMBERS_MAX {
         match reader.read_event().ok()? {
             Event::Start(start) if depth == 0 => depth = usize::from(local(&start) == "properties"),
             Event::Start(start) if depth == 1 => {
@@ -195,9 +200,10 @@ fn read(text: &str) -> Option<Vec<Property>> {
             Event::DocType(_) => return None,
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {}
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-            Event::Eof => return Some(found),
+            Event::Eof => break,
         }
     }
+    Some(found)
 }
 
 fn local(start: &BytesStart<'_>) -> String {
@@ -206,7 +212,12 @@ fn local(start: &BytesStart<'_>) -> String {
 
 fn begin(start: &BytesStart<'_>) -> Option<Property> {
     let attribute = |name: &str| {
-        let found = start.attributes().flatten().find(|attribute| attribute.key.local_name().as_ref() == name);
+        // Without a look for repeated ones, which takes time by the square.
+        let found = start
+            .attributes()
+            .with_checks(false)
+            .flatten()
+            .find(|attribute| attribute.key.local_name().as_ref() == name);
         found.map(|attribute| attribute.value.into_owned())
     };
     let null = attribute("null").is_some_and(|value| value == "true");
@@ -259,6 +270,17 @@ mod tests {
         let back = read_entity(text.as_bytes()).unwrap();
         assert_eq!(back.properties, entity.properties);
         assert!(text.contains("<d:Age m:type=\"Edm.Int32\">23</d:Age>"), "{text}");
+    }
+
+    /// H5, in Atom: elements are counted as they come, and attributes are not compared with each other.
+    #[test]
+    fn too_many_elements_or_attributes_do_no_harm() {
+        let many: String = (0..80_000).map(|at| format!("<d:p{at}>1</d:p{at}>")).collect();
+        let refused = read_entity(format!("<m:properties>{many}</m:properties>").as_bytes()).err();
+        assert_eq!(refused, Some(Refused::TooManyProperties.into()));
+        let many: String = (0..200_000).map(|at| format!(" a{at}=''")).collect();
+        let sent = read_entity(format!("<m:properties><d:a{many}>1</d:a></m:properties>").as_bytes()).unwrap();
+        assert_eq!(sent.properties.len(), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
 use lazuli_model::roles::Action;
-use lazuli_model::table::{Change, Changed, Refused, check_count};
+use lazuli_model::table::{Change, Changed, OPERATIONS_MAX, Refused, check_count};
 use lazuli_model::{Refusal, TableName};
 use lazuli_store::{Failure, OpenTable, TableAt};
 
@@ -56,8 +56,9 @@ struct Operation<'a> {
 }
 
 async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
-    let operations =
-        parts.iter().map(|part| operation(&ask.head, request(part)?)).collect::<Result<Vec<_>, Refusal>>()?;
+    // More than there may be are refused by their number; more than that need not be read for it.
+    let parts = parts.iter().take(2 * OPERATIONS_MAX);
+    let operations = parts.map(|part| operation(&ask.head, request(part)?)).collect::<Result<Vec<_>, Refusal>>()?;
     if operations.is_empty() {
         return Err(Failure::Refused(invalid().into()));
     }
@@ -169,6 +170,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         secure: outer.secure,
         peer: outer.peer,
         now: outer.now,
+        wall: outer.wall,
         request_id: outer.request_id,
     };
     Ok(Operation { head, body: inner.body })

@@ -7,6 +7,7 @@ use lazuli_model::table::Refused;
 use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::Failure;
 
+use super::answers::{Prefer, prefer};
 use super::format::{Format, Level};
 use super::json;
 use crate::answer::{Answer, name};
@@ -20,6 +21,7 @@ pub struct Manner {
     form: Form,
     /// The operation began.
     admitted: bool,
+    preference: Option<Prefer>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ impl Manner {
             Ok(Format::Atom) => Form::Xml,
             Err(_) => Form::Json(Level::Minimal),
         };
-        Some(Self { form, admitted: false })
+        Some(Self { form, admitted: false, preference: prefer(head) })
     }
 
     pub fn admitted(self) -> Self {
@@ -62,14 +64,20 @@ impl Manner {
         if let Some(challenge) = status.challenge() {
             answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
         }
-        if !self.admitted || matches!(self.form, Form::Xml) {
+        // Rule T1: whoever proved to be somebody is refused as the operation would.
+        let admitted = self.admitted || is_of_rights(failure);
+        // Rule T3.
+        if let Some(preference) = self.preference.filter(|_| admitted) {
+            answer = answer.constant(&name::PREFERENCE_APPLIED, preference.applied());
+        }
+        if !admitted || matches!(self.form, Form::Xml) {
             answer = answer.constant(&name::ERROR_CODE, status.code);
             answer.reason = ReasonPhrase::try_from(status.message.as_bytes()).ok();
         }
         match self.form {
             Form::Json(level) => {
-                let kind = if self.admitted { level.content_type() } else { "application/json" };
-                if self.admitted && is_of_the_state(failure) {
+                let kind = if admitted { level.content_type() } else { "application/json" };
+                if admitted && (is_of_the_state(failure) || is_of_rights(failure)) {
                     answer = answer.constant(&name::CACHE_CONTROL, "no-cache");
                 }
                 answer.json(kind, error(status, request_id, now))
@@ -77,6 +85,16 @@ impl Manner {
             Form::Xml => answer.xml(error_xml(status, request_id, now)),
         }
     }
+}
+
+/// Whether a refusal is about what a caller may do, and not about who it is.
+fn is_of_rights(failure: &Failure) -> bool {
+    let rights = [
+        Refusal::AuthorizationFailure,
+        Refusal::AuthorizationPermissionMismatch,
+        Refusal::AuthorizationResourceTypeMismatch,
+    ];
+    matches!(failure, Failure::Refused(refusal) if rights.contains(refusal))
 }
 
 /// Whether a refusal came from what an operation did, and not from how the request was written.

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use lazuli_store::Failure;
 
-use super::access::may_reach;
+use super::access::may_see;
 use super::answers::{fresh, one};
 use super::ask as asked;
 use super::format::Format;
@@ -32,7 +32,8 @@ pub async fn answer(ask: &Ask, head: &Head) -> Result<Answer, Failure> {
     let table = ask.store.open_table(&head.table_at()?).await?;
     let key = asked::key(head, &table.name)?;
     asked::refuse_options(head)?;
-    may_reach(&ask.grant, &table.name, &key)?;
+    asked::select(head)?;
+    may_see(&ask.grant, &table.name, &key)?;
     asked::check_key(&key)?;
     let found = ask.store.entity(&table, &key).await?;
     let entity = found.see(Vec::new())?;

@@ -19,5 +19,6 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    ask.head.permit_stats()?;
     Ok(Answer::new(StatusCode::OK).xml(xml::service_stats(ask.head.now)))
 }

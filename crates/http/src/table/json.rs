@@ -13,6 +13,7 @@ use lazuli_model::Timestamp;
 use lazuli_model::table::{Seen, Sight};
 
 use super::format::Level;
+use super::selection::Selection;
 use super::{links, numbers};
 
 /// Text in quotes, as the service writes it: everything but plain ASCII is escaped.
@@ -68,7 +69,7 @@ pub struct Writing<'a> {
     pub account: &'a str,
     pub table: &'a str,
     /// Only these properties; `None` is all.
-    pub select: Option<&'a [String]>,
+    pub select: Option<&'a Selection>,
 }
 
 /// Members of an object, one after the other.
@@ -101,7 +102,7 @@ impl Members<'_> {
 
 impl Writing<'_> {
     fn selected(&self, name: &str) -> bool {
-        self.select.is_none_or(|select| select.iter().any(|wanted| wanted == name))
+        self.select.is_none_or(|select| select.has(name))
     }
 
     /// An entity as an object. `metadata` goes first, when it is the whole of an answer.
@@ -125,11 +126,8 @@ impl Writing<'_> {
         for (name, value) in entity.properties.iter().filter(|(name, _)| self.selected(name)) {
             self.property(&mut members, name, *value);
         }
-        let missing = |name: &&String| {
-            !matches!(name.as_str(), "PartitionKey" | "RowKey" | "Timestamp")
-                && !entity.properties.iter().any(|(found, _)| found == name)
-        };
-        for name in self.select.unwrap_or_default().iter().filter(missing) {
+        let found = || entity.properties.iter().map(|(name, _)| *name);
+        for name in self.select.iter().flat_map(|select| select.missing(found())) {
             members.name(name);
             members.out.push_str("null");
         }
@@ -234,6 +232,11 @@ pub struct Items {
 }
 
 impl Items {
+    /// How long the answer is by now.
+    pub fn length(&self) -> usize {
+        self.out.len()
+    }
+
     /// Where the next one is to be written.
     pub fn another(&mut self) -> &mut String {
         if !std::mem::take(&mut self.first) {

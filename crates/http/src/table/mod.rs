@@ -30,6 +30,7 @@ pub mod json;
 mod links;
 pub mod multipart;
 mod numbers;
+pub mod selection;
 mod target;
 
 pub use access::{CHALLENGE_SINCE, scope, signed_for, unauthenticated, untunnel};

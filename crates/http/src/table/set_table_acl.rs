@@ -24,6 +24,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     not_by_token(ask)?;
     let at = ask.head.table_at()?;
     let document = ask.body.document(DOCUMENT_MAX).await?;
-    ask.store.set_table_acl(&at, xml::read_signed_identifiers(&document)?).await?;
+    ask.store.set_table_acl(&at, xml::read_signed_identifiers(&document, xml::letters::TABLE)?).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

@@ -140,7 +140,7 @@ mod tests {
             ("abc", Target::Entities("abc".into())),
             ("abc()", Target::Entities("abc".into())),
             ("abc/", Target::Entities("abc".into())),
-            // Observed: what follows a table's name is not looked at.
+            // Observed: what follows a table's name is looked at by queries alone.
             ("abc/Tables", Target::Entities("abc".into())),
             ("abc/Tables('abc')", Target::Entity { table: "abc".into(), key: None }),
             ("a%2F%2F", Target::Entities("a".into())),

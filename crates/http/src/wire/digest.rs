@@ -18,10 +18,19 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    pub fn read(head: &Head) -> Result<Self, Refusal> {
+    /// Rule A6: of a body that is a whole blob, `x-ms-blob-content-md5` speaks, and Content-MD5 only without it; of any other body,
+    /// `x-ms-blob-content-md5` says nothing.
+    pub fn read(head: &Head, whole: bool) -> Result<Self, Refusal> {
+        let blob_md5 = match whole {
+            true => head.text("x-ms-blob-content-md5").map(parse_md5).transpose()?,
+            false => None,
+        };
         let claimed = Self {
-            transfer_md5: head.text("content-md5").map(parse_md5).transpose()?,
-            blob_md5: head.text("x-ms-blob-content-md5").map(parse_md5).transpose()?,
+            transfer_md5: match blob_md5 {
+                Some(_) => None,
+                None => head.text("content-md5").map(parse_md5).transpose()?,
+            },
+            blob_md5,
             crc64: head.opt("x-ms-content-crc64", parse_crc64)?,
         };
         if claimed.transfer_md5.is_some() && claimed.crc64.is_some() {
@@ -30,16 +39,9 @@ impl Claimed {
         Ok(claimed)
     }
 
-    /// Whether the MD5 of what arrives must be computed to check it.
-    pub fn needs_md5(&self) -> bool {
-        self.transfer_md5.is_some() || self.blob_md5.is_some()
-    }
-
-    /// What arrived against what was said. `blob` is whether the body is the whole blob, so that
-    /// `x-ms-blob-content-md5` speaks of it (Put Blob, not Put Block or Put Block List).
-    pub fn check(&self, md5: Option<[u8; 16]>, crc64: u64, blob: bool) -> Result<(), Refusal> {
-        let claims = [self.transfer_md5, self.blob_md5.filter(|_| blob)];
-        for user in claims.into_iter().flatten() {
+    /// What arrived against what was said.
+    pub fn check(&self, md5: Option<[u8; 16]>, crc64: u64) -> Result<(), Refusal> {
+        for user in [self.transfer_md5, self.blob_md5].into_iter().flatten() {
             match md5 {
                 Some(server) if server == user => {}
                 Some(server) => {
@@ -121,17 +123,16 @@ mod tests {
         let crc = |crc64| Claimed { crc64: Some(crc64), ..none };
         let crc_mismatch = Err(Refusal::Crc64Mismatch { user: crc64_text(1), server: crc64_text(hello()) });
         let table = [
-            (none, true, Ok(())),
-            (transfer(md5), true, Ok(())),
-            (transfer(other), true, mismatch()),
-            (blob(md5), true, Ok(())),
-            (blob(other), true, mismatch()),
-            (blob(other), false, Ok(())),
-            (crc(hello()), true, Ok(())),
-            (crc(1), true, crc_mismatch),
+            (none, Ok(())),
+            (transfer(md5), Ok(())),
+            (transfer(other), mismatch()),
+            (blob(md5), Ok(())),
+            (blob(other), mismatch()),
+            (crc(hello()), Ok(())),
+            (crc(1), crc_mismatch),
         ];
-        for (claimed, whole, expected) in table {
-            assert_eq!(claimed.check(Some(md5), hello(), whole), expected, "{claimed:?}");
+        for (claimed, expected) in table {
+            assert_eq!(claimed.check(Some(md5), hello()), expected, "{claimed:?}");
         }
     }
 

@@ -3,6 +3,9 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
+/// A batch with more has too many anyway, and is read no further.
+const PARTS_MAX: usize = 1024;
+
 /// A request inside a batch.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -38,6 +41,9 @@ pub fn parts(body: &[u8], boundary: &str) -> Option<Vec<Part>> {
             Some("") => {
                 if let Some(lines) = open.replace(Vec::new()) {
                     parts.push(part(&lines)?);
+                }
+                if parts.len() > PARTS_MAX {
+                    return Some(parts);
                 }
             }
             Some("--") => {

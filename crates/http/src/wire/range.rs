@@ -92,7 +92,11 @@ pub fn digests(head: &Head, range: Option<ByteRange>) -> Result<RangeDigest, Ref
     let md5 = head.flag("x-ms-range-get-content-md5")?;
     let crc64 = head.flag("x-ms-range-get-content-crc64")?;
     let name = if md5 { "x-ms-range-get-content-md5" } else { "x-ms-range-get-content-crc64" };
-    if (md5 && crc64) || ((md5 || crc64) && range.is_none()) {
+    // Rule B10.
+    if md5 && crc64 {
+        return Err(Refusal::BothCrc64AndMd5RangeHeaderPresent);
+    }
+    if (md5 || crc64) && range.is_none() {
         return Err(Refusal::InvalidHeaderValue { header: name.into(), value: "true".to_owned() });
     }
     Ok(RangeDigest { md5, crc64 })

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::{Memory, content};
+use lazuli_engine::{Clock, Memory, Stamp, content};
 use lazuli_http::auth::{Mode, Trust};
 use lazuli_http::{Accounts, Edge, Options, Service};
 use lazuli_model::{AccountName, Timestamp};
@@ -40,16 +40,63 @@ pub fn start_trusting(issuer: &str) -> Server {
 }
 
 fn start_with(accounts: Accounts) -> Server {
-    let store = Store::new(Arc::new(Memory::new()), Arc::new(content::Memory::new()));
+    let store = Store::new(
+        Arc::new(Memory::laid_out(lazuli_store::layout, lazuli_engine::Clock::system())),
+        Arc::new(content::Memory::new()),
+    );
     let next = AtomicU64::new(1);
     let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
-    Server { edge: Edge::new(store.clone(), accounts, Options::default(), ids), store }
+    let clock = store.clone();
+    let edge = Edge::new(store.clone(), accounts, Options::default(), ids, Arc::new(move || clock.now()));
+    Server { edge, store }
+}
+
+/// Waits a second for who takes nothing of an answer. Gives where content is, too.
+pub fn start_impatient() -> (Server, content::Memory) {
+    let content = content::Memory::new();
+    let store = Store::new(Arc::new(Memory::new()), Arc::new(content.clone()));
+    let options = Options { answer_idle_seconds: 1, ..Options::default() };
+    let clock = store.clone();
+    let edge = Edge::new(store.clone(), accounts(), options, Arc::new(|| 7), Arc::new(move || clock.now()));
+    (Server { edge, store }, content)
+}
+
+/// With an engine whose time is so many seconds ahead of the wall clock, which stands still. Gives what that shows.
+pub fn start_ahead(seconds: u64) -> (Server, Timestamp) {
+    let wall = Timestamp::from_ticks(638_000_000_000_000_000);
+    let engine = Memory::with_clock(Clock::new(move || Stamp(wall.plus_seconds(seconds).ticks())));
+    let store = Store::new(Arc::new(engine), Arc::new(content::Memory::new()));
+    let edge = Edge::new(store.clone(), accounts(), Options::default(), Arc::new(|| 7), Arc::new(move || wall));
+    (Server { edge, store }, wall)
 }
 
 impl Server {
+    /// Sweeps until there is nothing left to do.
+    pub async fn sweep(&self) {
+        for _ in 0..3 {
+            while self.store.sweep_step().await.unwrap() {}
+            for _ in 0..32 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
     pub fn allow_sources(&self, sources: lazuli_http::sources::Sources) {
         self.edge.allow_sources(sources);
     }
+}
+
+/// An account SAS for everything, as a query.
+pub fn account_sas() -> String {
+    account_sas_until("2099-01-01T00:00:00Z")
+}
+
+pub fn account_sas_until(end: &str) -> String {
+    let (version, permissions) = ("2019-02-02", "rwdxlacuptf");
+    let text = format!("{ACCOUNT}\n{permissions}\nbqtf\nsco\n\n{end}\n\n\n{version}\n");
+    let signature = accounts().get(ACCOUNT).unwrap().sign(text.as_bytes());
+    let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+    format!("sv={version}&ss=bqtf&srt=sco&sp={permissions}&se={end}&sig={signature}")
 }
 
 pub struct Answer {
@@ -118,12 +165,31 @@ impl Client {
         self.pipe.write_all(bytes).await.unwrap();
     }
 
+    /// All that comes until the server closes the connection.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.held);
+        self.pipe.read_to_end(&mut bytes).await.unwrap();
+        bytes
+    }
+
     pub async fn answer(&mut self, bodiless: bool) -> Answer {
         read(&mut self.pipe, &mut self.held, bodiless).await
     }
 
     pub fn head(&self, method: &str, target: &str, headers: &[(&str, &str)], length: usize) -> String {
-        let date = Timestamp::to_http(self.store.now());
+        self.head_at(self.store.now(), method, target, headers, length)
+    }
+
+    /// Signed at `time`.
+    pub fn head_at(
+        &self,
+        time: Timestamp,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        length: usize,
+    ) -> String {
+        let date = time.to_http();
         let mut headers: Vec<(String, String)> =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         headers.push(("x-ms-date".into(), date));
@@ -131,7 +197,8 @@ impl Client {
         let path = format!("/{ACCOUNT}{target}");
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}\r\n");
         if self.signs && self.service == Service::Table {
-            let comp = if path.contains("comp=acl") { "?comp=acl" } else { "" };
+            let comp = path.split(['?', '&']).find(|pair| pair.starts_with("comp="));
+            let comp = comp.map(|comp| format!("?{comp}")).unwrap_or_default();
             let bare = path.split('?').next().unwrap_or_default();
             let date = &headers.iter().find(|(name, _)| name == "x-ms-date").expect("it was pushed").1;
             let text = format!("{date}\n/{ACCOUNT}{bare}{comp}");
@@ -150,7 +217,9 @@ impl Client {
 
 fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, String)], length: usize) -> String {
     let header = |name: &str| headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str());
-    let length = if length == 0 { String::new() } else { length.to_string() };
+    // Before 2015-02-21 a length of 0 was signed.
+    let is_old = (1..).contains(&header("x-ms-version").len()) && header("x-ms-version") < "2015-02-21";
+    let length = if length == 0 && !is_old { String::new() } else { length.to_string() };
     let mut text = format!("{method}\n\n\n{length}\n{}\n{}\n\n", header("content-md5"), header("Content-Type"));
     for name in ["if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"] {
         text += &format!("{}\n", header(name));
@@ -163,6 +232,7 @@ fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, Strin
     let mut query: Vec<_> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
     query.sort_unstable();
     for (name, value) in query {
+        let value = percent_encoding::percent_decode_str(value).decode_utf8().unwrap();
         text += &format!("\n{name}:{value}");
     }
     accounts.get(ACCOUNT).unwrap().sign(text.as_bytes())
@@ -181,6 +251,12 @@ async fn read(from: &mut (impl AsyncReadExt + Unpin), held: &mut Vec<u8>, bodile
     let pairs = lines.filter_map(|line| line.split_once(": "));
     let headers: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let mut answer = Answer { status, headers, body: Vec::new() };
+    if answer.header("transfer-encoding") == Some("chunked") {
+        while let Some(chunk) = chunk(from, held).await {
+            answer.body.extend(chunk);
+        }
+        return answer;
+    }
     let length = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     if !bodiless && status != 304 {
         while held.len() < length {
@@ -189,6 +265,22 @@ async fn read(from: &mut (impl AsyncReadExt + Unpin), held: &mut Vec<u8>, bodile
         answer.body = held.drain(..length).collect();
     }
     answer
+}
+
+/// The next one; `None` at the end.
+async fn chunk(from: &mut (impl AsyncReadExt + Unpin), held: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let end = loop {
+        match held.windows(2).position(|window| window == b"\r\n") {
+            Some(at) => break at,
+            None => more(from, held).await,
+        }
+    };
+    let size = usize::from_str_radix(std::str::from_utf8(&held[..end]).unwrap(), 16).unwrap();
+    while held.len() < end + 2 + size + 2 {
+        more(from, held).await;
+    }
+    let chunk: Vec<u8> = held.drain(..end + 2 + size + 2).skip(end + 2).take(size).collect();
+    (size > 0).then_some(chunk)
 }
 
 async fn more(from: &mut (impl AsyncReadExt + Unpin), held: &mut Vec<u8>) {

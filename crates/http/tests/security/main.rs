@@ -1,6 +1,8 @@
 //! Every operation × every kind of credential that must not do: refused, by the code that Azure gives, and nothing stored has
 //! changed. The requests are made from the operation specs, so an operation that is added is in the matrix from its first day.
 
+mod mutations;
+mod seconds;
 mod signed;
 mod tokens;
 
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Memory, content};
-use lazuli_http::auth::{Assignment, Mode, Trust};
+use lazuli_http::auth::{Assignment, Mode, Trust, Who};
 use lazuli_http::operation::{CATALOGUES, On, When};
 use lazuli_http::{Accounts, Edge, Options, Service, Spec};
 use lazuli_model::roles::{Role, Scope};
@@ -24,6 +26,8 @@ const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t
 const OTHER_KEY: &str = "b3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgb3RoZXIga2V5IG90aGVyIGtleSBvdGhlciBrZXkgISE=";
 const VERSION: &str = "2023-11-03";
 const ISSUER: &str = "https://login.example/tenant";
+/// May all in one container and in one share.
+const SCOPED: &str = "55555555-5555-5555-5555-555555555555";
 const LETTERS: &str = "rwdxylacuptfimeo";
 
 fn accounts() -> Accounts {
@@ -33,8 +37,13 @@ fn accounts() -> Accounts {
     let mut trust = Trust::new(Mode::Basic, vec![ISSUER.into()]);
     trust.insecure = true;
     // Somebody has a role, so nobody has all of them.
-    let (principal, role, scope) = ("somebody".into(), Role::BlobReader, Scope::default());
-    trust.assignments = vec![Assignment { principal, role, scope }];
+    let (who, role, scope) = (Who::Object("somebody".into()), Role::BlobReader, Scope::default());
+    let within = |role, container: &str| {
+        let scope = Scope { account: Some(ACCOUNT.into()), within: Some(container.into()) };
+        Assignment { who: Who::Object(SCOPED.into()), issuer: None, role, scope }
+    };
+    let assigned = Assignment { who, issuer: None, role, scope };
+    trust.assignments = vec![assigned, within(Role::BlobOwner, "con"), within(Role::FileContributor, "sha")];
     accounts.accept_tokens(Arc::new(trust));
     accounts
 }
@@ -164,11 +173,13 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let engine = Arc::new(Memory::new());
+        let engine = Arc::new(Memory::laid_out(lazuli_store::layout, lazuli_engine::Clock::system()));
         let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
         let next = AtomicU64::new(1);
         let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
-        let world = Self { edge: Edge::new(store.clone(), accounts(), Options::default(), ids), store, engine };
+        let clock = store.clone();
+        let edge = Edge::new(store.clone(), accounts(), Options::default(), ids, Arc::new(move || clock.now()));
+        let world = Self { edge, store, engine };
         world.prepare().await;
         world
     }
@@ -199,15 +210,32 @@ impl World {
             (Service::File, "PUT", "/sha/dir/f", "x-ms-type: file\r\nx-ms-content-length: 10\r\n", ""),
         ];
         for (service, method, target, headers, body) in made {
-            let joint = if target.contains('?') { "&" } else { "?" };
-            let text = format!(
-                "{method} /{ACCOUNT}{target}{joint}{} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-ms-version: {VERSION}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
-                Sas::everything().query(),
-                body.len()
-            );
-            let (status, answer) = self.ask(*service, &text).await;
-            assert_eq!(status, 201, "{method} {target}: {answer}");
+            self.make(*service, method, target, headers, body).await;
         }
+    }
+
+    /// Done with every right.
+    async fn make(&self, service: Service, method: &str, target: &str, headers: &str, body: &str) -> String {
+        let (status, answer) = self.ask_as_owner(service, method, target, headers, body).await;
+        assert_eq!(status, 201, "{method} {target}: {answer}");
+        answer
+    }
+
+    async fn ask_as_owner(
+        &self,
+        service: Service,
+        method: &str,
+        target: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String) {
+        let joint = if target.contains('?') { "&" } else { "?" };
+        let text = format!(
+            "{method} /{ACCOUNT}{target}{joint}{} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-ms-version: {VERSION}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            Sas::everything().query(),
+            body.len()
+        );
+        self.ask(service, &text).await
     }
 
     fn now(&self) -> Timestamp {
@@ -232,8 +260,13 @@ impl World {
 }
 
 fn code(answer: &str) -> &str {
-    let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("x-ms-error-code:"));
-    line.and_then(|line| line.split_once(": ")).map_or("", |(_, code)| code.trim())
+    header(answer, "x-ms-error-code")
+}
+
+fn header<'a>(answer: &'a str, name: &str) -> &'a str {
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value.trim())
 }
 
 /// Credentials that must not do for `spec`, with the status and, where it is certain, the code that they get.

@@ -10,31 +10,33 @@ use super::{ACCOUNT, Credential, LETTERS, OTHER, Request, VERSION, World, accoun
 
 /// A service SAS, field by field; a user delegation SAS if it has such a key.
 #[derive(Clone)]
-struct Signed {
-    service: Service,
+pub struct Signed {
+    pub service: Service,
     /// The kind of resource, where the service has several.
-    kind: &'static str,
+    pub kind: &'static str,
     /// What it is signed for, without the account.
-    path: String,
-    letters: String,
-    start: &'static str,
-    expiry: &'static str,
-    address: &'static str,
-    protocol: &'static str,
-    policy: &'static str,
-    signed_by: &'static str,
-    key: Option<Key>,
+    pub path: String,
+    pub letters: String,
+    pub start: &'static str,
+    pub expiry: &'static str,
+    pub address: &'static str,
+    pub protocol: &'static str,
+    pub policy: &'static str,
+    /// The snapshot or version that it is signed for.
+    pub moment: String,
+    pub signed_by: &'static str,
+    pub key: Option<Key>,
 }
 
 /// A user delegation key: what it says of itself, and its value.
 #[derive(Clone)]
-struct Key {
-    fields: Vec<(&'static str, String)>,
-    value: Vec<u8>,
+pub struct Key {
+    pub fields: Vec<(&'static str, String)>,
+    pub value: Vec<u8>,
 }
 
 impl Signed {
-    fn query(&self) -> String {
+    pub fn query(&self) -> String {
         let [sp, st, se, si] = [&*self.letters, self.start, self.expiry, self.policy];
         let [sip, spr] = [self.address, self.protocol];
         let name = match self.service {
@@ -56,7 +58,7 @@ impl Signed {
         }
         lines.extend([sip, spr, VERSION]);
         if blob {
-            lines.extend([self.kind, "", ""]);
+            lines.extend([self.kind, &self.moment, ""]);
         }
         // Headers of the answer, or bounds of keys: none.
         lines.extend(match self.service {
@@ -140,7 +142,7 @@ fn refused(good: &Signed, spec: &Spec, opens: bool) -> Vec<(&'static str, Signed
     all
 }
 
-fn good(service: Service, kind: &'static str, path: &str, key: Option<Key>) -> Signed {
+pub fn good(service: Service, kind: &'static str, path: &str, key: Option<Key>) -> Signed {
     Signed {
         service,
         kind,
@@ -151,13 +153,14 @@ fn good(service: Service, kind: &'static str, path: &str, key: Option<Key>) -> S
         address: "",
         protocol: "",
         policy: "",
+        moment: String::new(),
         signed_by: ACCOUNT,
         key,
     }
 }
 
 /// One that a token of this role is given.
-async fn delegation_key(world: &World, service: Service, role: &str) -> Key {
+pub async fn delegation_key(world: &World, service: Service, role: &str) -> Key {
     let now = world.now();
     let (start, expiry) = (now.to_iso_seconds(), now.plus_seconds(3 * 24 * 3600).to_iso_seconds());
     let body = format!("<KeyInfo><Start>{start}</Start><Expiry>{expiry}</Expiry></KeyInfo>");

@@ -18,8 +18,17 @@ pub fn bearer(roles: &[&str]) -> String {
 }
 
 fn token(issuer: &str, audience: &str, expiry: &str, roles: &str) -> String {
+    token_of("11111111-1111-1111-1111-111111111111", issuer, audience, expiry, roles)
+}
+
+/// Of somebody who has what the operator assigned.
+pub fn bearer_of(oid: &str) -> String {
+    token_of(oid, ISSUER, AUDIENCE, LATER, "")
+}
+
+fn token_of(oid: &str, issuer: &str, audience: &str, expiry: &str, roles: &str) -> String {
     let claims = format!(
-        r#"{{"iss":"{issuer}","aud":"{audience}","exp":{expiry},"oid":"11111111-1111-1111-1111-111111111111","tid":"22222222-2222-2222-2222-222222222222","roles":[{roles}]}}"#
+        r#"{{"iss":"{issuer}","aud":"{audience}","exp":{expiry},"oid":"{oid}","tid":"22222222-2222-2222-2222-222222222222","roles":[{roles}]}}"#
     );
     let encode = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
     format!("Bearer {}.{}.{}", encode(r#"{"alg":"ES256","typ":"JWT"}"#), encode(&claims), encode("unsigned"))

@@ -20,12 +20,15 @@ pub struct Pending {
     pub id_length: Option<usize>,
     /// One of them has the id of the new block, which takes its place.
     pub replaces: bool,
+    /// Of the name, for as long as there is no blob (rule B8).
+    pub lease: Lease,
 }
 
 impl PutBlock {
-    /// Whether the block may be kept. It changes nothing of the blob: not its ETag, and not its lease.
-    pub fn decide(&self, current: Option<&Blob>, pending: Pending, now: Timestamp) -> Result<(), Refusal> {
-        let held = current.map_or(Lease::Available, |blob| blob.lease);
+    /// Whether the block may be kept, and the lease that the blocks then have. It changes nothing of the blob: not its ETag, and not its
+    /// lease.
+    pub fn decide(&self, current: Option<&Blob>, pending: Pending, now: Timestamp) -> Result<Lease, Refusal> {
+        let held = current.map_or(pending.lease, |blob| blob.lease);
         lease::permit_write(held, self.lease, now, On::Blob)?;
         permit_blocks(current)?;
         // Only against other uncommitted blocks: a blob may be overwritten by a client whose ids have another length.
@@ -35,17 +38,22 @@ impl PutBlock {
         if pending.count >= UNCOMMITTED_BLOCKS_MAX && !pending.replaces {
             return Err(Refusal::BlockCountExceedsLimit);
         }
-        Ok(())
+        Ok(pending.lease)
     }
 }
 
 impl PutBlockList {
-    /// The list's own limit, conditions and lease: what can be refused before any block is looked up.
-    pub fn permit(&self, current: Option<&Blob>, now: Timestamp) -> Result<Lease, Refusal> {
+    /// The list's own limit, conditions and lease: what can be refused before any block is looked up. `uncommitted` is the lease of the name
+    /// for as long as there is no blob (rule B8).
+    pub fn permit(&self, current: Option<&Blob>, uncommitted: Lease, now: Timestamp) -> Result<Lease, Refusal> {
         if self.blocks.len() > BLOCKS_MAX {
             return Err(Refusal::BlockListTooLong);
         }
-        let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)?;
+        let Some(blob) = current else {
+            self.conditions.permit_replace(None)?;
+            return lease::permit_write(uncommitted, self.lease, now, On::Blob);
+        };
+        let lease = permit_replacement(&self.conditions, self.lease, self.may_overwrite, Some(blob), now)?;
         permit_blocks(current)?;
         Ok(lease)
     }
@@ -66,9 +74,15 @@ impl PutBlockList {
 
     /// The blob that the list makes, with `content` the blocks it resolved to. No MD5 is computed: what the client
     /// says is kept, as Put Block List does.
-    pub fn decide(&self, current: Option<&Blob>, content: ContentRef, now: Timestamp) -> Result<Blob, Refusal> {
+    pub fn decide(
+        &self,
+        current: Option<&Blob>,
+        uncommitted: Lease,
+        content: ContentRef,
+        now: Timestamp,
+    ) -> Result<Blob, Refusal> {
         permit_tier(self.tier, content.length)?;
-        let lease = self.permit(current, now)?;
+        let lease = self.permit(current, uncommitted, now)?;
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
             headers: self.headers.clone(),

@@ -1,8 +1,8 @@
 //! Changes to a blob that is there: its properties, metadata, tags, lease, snapshots, and its end.
 
 use crate::blob::{
-    Blob, DeleteBlob, DeleteSnapshots, Keeping, LeaseBlob, SetBlobMetadata, SetBlobProperties, SetBlobTags,
-    SnapshotBlob, Which, existing, found,
+    Blob, ContentRef, DeleteBlob, DeleteSnapshots, Keeping, Kind, LeaseBlob, SetBlobMetadata, SetBlobProperties,
+    SetBlobTags, SnapshotBlob, Which, existing, found,
 };
 use crate::lease::{self, On, Outcome};
 use crate::{ETag, Lease, Refusal, Timestamp};
@@ -33,9 +33,9 @@ impl SetBlobMetadata {
 
 impl SetBlobTags {
     /// Tags are beside the blob: its ETag and date stay, and so does an expired lease, since nothing that the lease
-    /// protects was written. A held lease asks for its id all the same (observed).
+    /// protects was written. A held lease asks for its id all the same (observed). An incremental copy can have tags (rule B3).
     pub fn decide(&self, current: Option<&Blob>, now: Timestamp) -> Result<Blob, Refusal> {
-        let blob = existing(current, &self.conditions)?;
+        let blob = found(current, &self.conditions)?;
         lease::permit_write(blob.lease, self.lease, now, On::Blob)?;
         Ok(Blob { tags: self.tags.clone(), ..blob.clone() })
     }
@@ -61,7 +61,7 @@ impl DeleteBlob {
             return Err(Refusal::InvalidQueryParameterValue {
                 name: if matches!(self.which, Which::Version(_)) { "versionid" } else { "snapshot" }.into(),
                 value: time.to_iso(),
-                reason: "x-ms-delete-snapshots must not be sent when one snapshot is deleted.".into(),
+                reason: "".into(),
             });
         }
         let blob = found(current, &self.conditions)?;
@@ -82,6 +82,19 @@ impl DeleteBlob {
 }
 
 impl DeleteBlob {
+    /// Rule B9: whether a name that has only uncommitted blocks, and `lease`, may be given up. It has no snapshots, and no other versions.
+    pub fn permit_uncommitted(&self, lease: Lease, now: Timestamp) -> Result<(), Refusal> {
+        self.conditions.permit_write(None)?;
+        match (self.which, self.snapshots) {
+            (Which::Current, None | Some(DeleteSnapshots::Include)) => {
+                lease::permit_write(lease, self.lease, now, On::Blob).map(|_| ())
+            }
+            (Which::Current, Some(DeleteSnapshots::Only)) | (Which::Snapshot(_) | Which::Version(_), _) => {
+                Err(Refusal::BlobNotFound)
+            }
+        }
+    }
+
     /// For good: `deleted` is what was deleted softly of what was named, and `live` what was not.
     pub fn decide_permanent(
         &self,
@@ -130,5 +143,14 @@ impl LeaseBlob {
         let blob = existing(current, &self.conditions)?;
         let outcome = lease::act(blob.lease, self.action, now)?;
         Ok((Blob { lease: outcome.lease, ..blob.clone() }, outcome))
+    }
+
+    /// Rule B8: a name that has only uncommitted blocks, and `lease`, can be leased. What is answered of it has the tag and the date of the
+    /// beginning of Windows' time.
+    pub fn decide_uncommitted(&self, lease: Lease, now: Timestamp) -> Result<(Blob, Outcome), Refusal> {
+        self.conditions.permit_write(None)?;
+        let outcome = lease::act(lease, self.action, now)?;
+        let shell = Blob::new(Kind::Block, ContentRef::EMPTY, Timestamp::WINDOWS_EPOCH);
+        Ok((Blob { lease: outcome.lease, ..shell }, outcome))
     }
 }

@@ -4,7 +4,8 @@
 //! * Copy Blob speaks of a source and a target: 412 SourceConditionNotMet, 412 TargetConditionNotMet; but tags that do not
 //!   match are ConditionNotMet on either side;
 //! * the others read their source as any client would, and pass its answer on (304, 404, 412…), while the target refuses as it
-//!   does for Put Blob.
+//!   does for Put Blob. What cannot be a tag of the service is the exception (rules B1 and B2): 412 TargetConditionNotMet, and
+//!   SourceConditionNotMet except of what is written in place.
 
 use crate::blob::{
     Blob, ContentHeaders, ContentRef, Copied, CopyStatus, Encryption, Kind, Protection, Tier, Which,
@@ -16,10 +17,13 @@ use crate::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp
 /// Who reads a source, and so in which words it refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Copy Blob and Incremental Copy Blob.
     Copy,
-    /// Copy Blob From URL, Put Blob From URL, Put Block From URL and their kin.
+    /// Incremental Copy Blob.
+    Incremental,
+    /// Copy Blob From URL, Put Blob From URL and Put Block From URL.
     FromUrl,
+    /// Append Block From URL and Put Page From URL.
+    InPlace,
 }
 
 /// The source of a copy, as the store looks for it.
@@ -37,10 +41,11 @@ pub struct CopySource {
 impl CopySource {
     pub fn decide<'a>(&self, current: Option<&'a Blob>, now: Timestamp) -> Result<&'a Blob, Refusal> {
         let blob = match self.family {
-            Family::FromUrl => permit_read(current, &self.conditions, None, now)?,
-            Family::Copy => {
+            Family::FromUrl if self.conditions.wants_foreign_tag() => return Err(Refusal::SourceConditionNotMet),
+            Family::FromUrl | Family::InPlace => permit_read(current, &self.conditions, None, now)?,
+            Family::Copy | Family::Incremental => {
                 let blob = current.ok_or(Refusal::BlobNotFound)?;
-                by_side(&self.conditions, Some(seen(blob)), Conditions::permit_write, Refusal::SourceConditionNotMet)?;
+                by_side(&self.conditions, Some(seen(blob)), Conditions::permit_source, Refusal::SourceConditionNotMet)?;
                 blob
             }
         };
@@ -54,7 +59,7 @@ impl CopySource {
 }
 
 /// ETags and dates first, which have a refusal of their own; then all together.
-pub(super) fn by_side<'a>(
+fn by_side<'a>(
     conditions: &Conditions,
     seen: Option<Seen<'a>>,
     permit: impl Fn(&Conditions, Option<Seen<'a>>) -> Result<(), Refusal>,
@@ -110,8 +115,11 @@ impl CopyBlob {
     /// Whether a copy of a blob of this kind may take the place of `current`; and the lease that it keeps.
     pub fn permit(&self, current: Option<&Blob>, kind: Kind, now: Timestamp) -> Result<Lease, Refusal> {
         let lease = match self.family {
-            Family::FromUrl => permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now),
-            Family::Copy => self.permit_target(current, now),
+            Family::FromUrl | Family::InPlace => {
+                permit_replacement(&self.conditions, self.lease, self.may_overwrite, current, now)
+                    .map_err(|refusal| self.conditions.of_target(refusal))
+            }
+            Family::Copy | Family::Incremental => self.permit_target(current, now),
         }?;
         match current {
             Some(old) if !same_kind(old.kind, kind) => Err(Refusal::InvalidBlobType),

@@ -4,7 +4,7 @@
 //! * It is not read, nor written to in any other way; each copy leaves a snapshot of it, which is as any other.
 //! * The restrictions of Get Page Ranges with a previous snapshot hold: the source must be the same content as before.
 
-use crate::blob::copy::{by_side, permit_no_copy};
+use crate::blob::copy::permit_no_copy;
 use crate::blob::{Blob, ContentRef, Copied, CopyStatus, Encryption, Follows, Kind, seen};
 use crate::{Conditions, Lease, Metadata, Refusal, Timestamp};
 
@@ -24,7 +24,8 @@ impl IncrementalCopy {
     /// Whether `current` may follow to where `to` is, of which `source` is the snapshot. Gives how far it has come: the epoch of the
     /// source that it has already, if any.
     pub fn permit(&self, current: Option<&Blob>, source: &Blob, to: &Follows) -> Result<Option<u64>, Refusal> {
-        by_side(&self.conditions, current.map(seen), Conditions::permit_replace, Refusal::TargetConditionNotMet)?;
+        let permitted = self.conditions.permit_replace(current.map(seen));
+        permitted.map_err(|refusal| self.conditions.of_target(refusal))?;
         match source.kind {
             Kind::Page { .. } => {}
             Kind::Block | Kind::Append { .. } => return Err(Refusal::InvalidBlobType),
@@ -155,6 +156,27 @@ mod tests {
         assert_eq!(created.permit(None, &source, &to("b", 7, 5)), Ok(None));
         let refused = created.permit(Some(&mine), &source, &to("b", 7, 6));
         assert_eq!(refused, Err(Refusal::UnauthorizedBlobOverwrite));
+    }
+
+    /// Rule B3, and B1.
+    #[test]
+    fn b3_the_target_is_not_blamed_by_name() {
+        use crate::conditions::Match;
+        let source = pages(7);
+        let mine = copy().decide(None, &source, &to("b", 7, 5), ContentRef::sparse(9, 1024), at(50)).unwrap();
+        let own = Match::parse(&mine.etag.to_string());
+        let none = Conditions::default;
+        let table = [
+            (Conditions { if_match: Some(own.clone()), ..none() }, None),
+            (Conditions { if_none_match: Some(own), ..none() }, Some(Refusal::ConditionNotMet)),
+            (Conditions { if_modified_since: Some(at(10_000_000_000)), ..none() }, Some(Refusal::ConditionNotMet)),
+            (Conditions { if_match: Some(Match::parse("0x1")), ..none() }, Some(Refusal::ConditionNotMet)),
+            (Conditions { if_match: Some(Match::parse("garbage")), ..none() }, Some(Refusal::TargetConditionNotMet)),
+        ];
+        for (conditions, refusal) in table {
+            let copy = IncrementalCopy { conditions: conditions.clone(), ..copy() };
+            assert_eq!(copy.permit(Some(&mine), &source, &to("b", 7, 6)).err(), refusal, "{conditions:?}");
+        }
     }
 
     #[test]

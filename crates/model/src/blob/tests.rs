@@ -97,7 +97,7 @@ fn an_overwrite_keeps_the_lease_and_the_creation_time_and_nothing_else() {
     assert_eq!((made.tier, made.tier_changed), (None, None));
 
     let list = PutBlockList { lease: Some(A), ..put_list(vec![]) };
-    assert_eq!(list.decide(Some(&old), content(2, 7), at(20)), Ok(made));
+    assert_eq!(list.decide(Some(&old), Lease::Available, content(2, 7), at(20)), Ok(made));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn replacing() {
         assert_eq!(made.as_ref().err(), refusal.as_ref(), "{case}");
         assert_eq!(put.permit(current.as_ref(), at(20)).err(), refusal, "{case}");
         let list = PutBlockList { lease, conditions, may_overwrite, ..put_list(vec![]) };
-        assert_eq!(list.permit(current.as_ref(), at(20)).err(), refusal, "{case}");
+        assert_eq!(list.permit(current.as_ref(), Lease::Available, at(20)).err(), refusal, "{case}");
     }
 }
 
@@ -159,8 +159,8 @@ fn a_write_without_id_ends_a_lost_lease() {
 #[test]
 fn put_block_needs_the_lease_and_ids_of_one_length() {
     use Refusal::*;
-    let one = Pending { count: 1, id_length: Some(1), replaces: false };
-    let full = Pending { count: UNCOMMITTED_BLOCKS_MAX, id_length: Some(1), replaces: false };
+    let one = Pending { count: 1, id_length: Some(1), ..Pending::default() };
+    let full = Pending { count: UNCOMMITTED_BLOCKS_MAX, ..one };
     let table = [
         (None, None, Pending::default(), None),
         (None, None, one, None),
@@ -173,6 +173,10 @@ fn put_block_needs_the_lease_and_ids_of_one_length() {
         (Some(leased()), Some(A), one, None),
         (Some(leased()), Some(B), one, Some(LeaseIdMismatchWithBlobOperation)),
         (Some(broken()), Some(A), one, Some(LeaseLost)),
+        // Rule B8: a name without a blob can be leased, too.
+        (None, None, Pending { lease: leased(), ..one }, Some(LeaseIdMissing)),
+        (None, Some(B), Pending { lease: leased(), ..one }, Some(LeaseIdMismatchWithBlobOperation)),
+        (None, Some(A), Pending { lease: leased(), ..one }, None),
     ];
     for (held, lease, pending, refusal) in table {
         let current = held.map(blob);
@@ -209,8 +213,8 @@ fn where_a_block_list_looks() {
 #[test]
 fn a_block_list_has_a_limit() {
     let list = |count| put_list(vec![(Search::Latest, block("MQ==")); count]);
-    assert_eq!(list(BLOCKS_MAX).permit(None, at(20)), Ok(Lease::Available));
-    assert_eq!(list(BLOCKS_MAX + 1).permit(None, at(20)), Err(Refusal::BlockListTooLong));
+    assert_eq!(list(BLOCKS_MAX).permit(None, Lease::Available, at(20)), Ok(Lease::Available));
+    assert_eq!(list(BLOCKS_MAX + 1).permit(None, Lease::Available, at(20)), Err(Refusal::BlockListTooLong));
 }
 
 #[test]
@@ -300,7 +304,8 @@ fn changing() {
         (None, None, unmet(), Some(ConditionNotMet)),
         (None, None, none_match_any(), Some(BlobNotFound)),
         (Some(Lease::Available), None, none(), None),
-        (Some(Lease::Available), None, none_match_any(), Some(ConditionNotMet)),
+        // Rule A4.
+        (Some(Lease::Available), None, none_match_any(), None),
         (Some(Lease::Available), Some(A), none(), Some(LeaseNotPresentWithBlobOperation)),
         (Some(leased()), None, none(), Some(LeaseIdMissing)),
         (Some(leased()), None, unmet(), Some(ConditionNotMet)),

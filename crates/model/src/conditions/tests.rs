@@ -128,6 +128,7 @@ fn reads_by_the_formula() {
     }
 }
 
+/// Rule A4 is the column of what is there, in the rows with a star.
 #[test]
 fn writes() {
     let tags = Tags::default();
@@ -141,13 +142,13 @@ fn writes() {
             .  !   .   .     412    ok     412      ok
             .  .   +   .     ok     ok     ok       ok
             .  .   !   .     412    ok     412      ok
-            .  .   *   .     412    ok     exists   ok
+            .  .   *   .     ok     ok     exists   ok
             .  .   .   +     ok     ok     ok       ok
             .  .   .   !     412    ok     412      ok
             .  .   +   !     ok     ok     ok       ok
             .  .   !   +     412    ok     412      ok
-            .  .   *   +     412    ok     exists   ok
-            .  .   *   !     412    ok     exists   ok
+            .  .   *   +     ok     ok     exists   ok
+            .  .   *   !     ok     ok     exists   ok
             +  !   .   .     ok     412    ok       412
             !  +   .   .     412    412    412      412",
         [

@@ -25,7 +25,7 @@ pub const DEPTH_MAX: usize = 250;
 impl ShareName {
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if !(3..=63).contains(&text.len()) {
-            return Err(if text.is_ascii() { Refusal::OutOfRangeInput } else { Refusal::InvalidResourceName });
+            return Err(if text.is_ascii() { Refusal::ResourceNameLength } else { Refusal::InvalidResourceName });
         }
         let letters =
             |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(ShareName::parse(good).as_ref().map(ShareName::as_str), Ok(good));
         }
         for (bad, refusal) in [
-            ("ab", Refusal::OutOfRangeInput),
+            ("ab", Refusal::ResourceNameLength),
             ("Abc", Refusal::InvalidResourceName),
             ("a--b", Refusal::InvalidResourceName),
             ("-ab", Refusal::InvalidResourceName),

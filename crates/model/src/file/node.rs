@@ -94,10 +94,16 @@ impl Node {
         }
     }
 
-    /// The root of a share that nobody has changed, as old as the share.
+    /// The root of a share that nobody has changed. Rule F8: it is a little younger than the share.
     pub fn root(made: Timestamp, permission: PermissionKey) -> Node {
+        let made = Timestamp::from_ticks(made.ticks() + 1);
         let spot = Spot { id: FileId::ROOT, parent: FileId::ROOT, name: String::new(), permission };
         Node::new(&spot, Kind::Directory, SetSmb::default().create(permission, Attributes::DIRECTORY, made))
+    }
+
+    /// The root of a share, as it was made.
+    pub fn is_fresh_root(&self) -> bool {
+        self.id == FileId::ROOT && self.etag == ETag::of(self.smb.created)
     }
 
     fn touched(&self, now: Timestamp) -> Node {

@@ -49,6 +49,10 @@ pub const PERMISSION_MAX: usize = 8 << 10;
 const ROOT: &str = "O:BAG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;OICI;0x1301bf;;;AU)(A;OICI;0x1200a9;;;BU)\
                     S:NO_ACCESS_CONTROL";
 
+/// What a directory in such a root starts with (rule F9).
+const IN_ROOT: &str = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)\
+                       (A;OICI;0x1301bf;;;AU)(A;;FA;;;SY)(A;OICIIO;GA;;;CO)";
+
 const NO_SACL: &str = "S:NO_ACCESS_CONTROL";
 
 impl Sddl {
@@ -77,6 +81,9 @@ impl Sddl {
 
     /// What something new in a directory that has this one starts with.
     pub fn inherited(&self, by_directory: bool) -> Self {
+        if by_directory && self.0 == ROOT {
+            return Self(IN_ROOT.to_owned());
+        }
         match Descriptor::from_text(&self.0) {
             Some(descriptor) => Self(descriptor.inherited(by_directory).to_text()),
             None => self.clone(),
@@ -149,6 +156,15 @@ mod tests {
         for bad in ["", "****", "AQAE"] {
             assert_eq!(Sddl::parse(bad, Format::Binary), Err(Refusal::FileInvalidPermission), "{bad}");
         }
+    }
+
+    /// Rule F9.
+    #[test]
+    fn f9_what_a_directory_in_the_root_inherits() {
+        let directory = Sddl::root().inherited(true);
+        assert_eq!(directory.as_str(), IN_ROOT);
+        assert_eq!(Sddl::parse(IN_ROOT, Format::Sddl).unwrap().key(), directory.key());
+        assert!(directory.inherited(true).as_str().starts_with("O:SYG:SYD:AI"));
     }
 
     #[test]

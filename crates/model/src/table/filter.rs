@@ -111,6 +111,11 @@ impl Filter {
         self.0.holds(fields)
     }
 
+    /// How many comparisons it has, which is what a look at an entity costs.
+    pub fn comparisons(&self) -> usize {
+        self.0.comparisons()
+    }
+
     /// False only if it holds for none of them.
     pub fn can_hold(&self, entities: &impl Extents) -> bool {
         self.0.can_hold(entities)
@@ -129,6 +134,14 @@ impl Expression {
             Expression::Not(inner) => !inner.holds(fields),
             Expression::All(parts) => parts.iter().all(|part| part.holds(fields)),
             Expression::Any(parts) => parts.iter().any(|part| part.holds(fields)),
+        }
+    }
+
+    fn comparisons(&self) -> usize {
+        match self {
+            Expression::Compare { .. } | Expression::Flag(_) | Expression::Constant(_) => 1,
+            Expression::Not(inner) => inner.comparisons(),
+            Expression::All(parts) | Expression::Any(parts) => parts.iter().map(Expression::comparisons).sum(),
         }
     }
 

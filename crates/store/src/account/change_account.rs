@@ -4,9 +4,8 @@ use lazuli_engine::Txn;
 use lazuli_model::AccountName;
 use lazuli_model::account::{Account, Keys, Secret, WhichKey};
 
-use super::{AccountTrouble, fresh};
-use crate::records::encode;
-use crate::transact::{Decided, get};
+use super::{AccountTrouble, fresh, read_account, write_account};
+use crate::transact::Decided;
 use crate::{Store, keys};
 
 type Changed = Result<Account, AccountTrouble>;
@@ -95,12 +94,12 @@ impl Store {
         name: &AccountName,
         decide: impl Fn(Option<Account>, Account) -> Changed + Send + 'static,
     ) -> Changed {
-        let key = keys::account(name);
+        let (vault, salt, at) = (self.vault.clone(), self.vault.salt(), name.clone());
         let run = move |txn: &mut Txn<'_>| -> Decided<Changed> {
-            let current = get(txn, &key)?;
+            let current = read_account(txn, &vault, &at)?;
             let changed = decide(current, fresh(txn));
             if let Ok(account) = &changed {
-                txn.put(key.clone(), encode(account));
+                write_account(txn, &vault, salt, &at, account.clone());
             }
             Ok(changed)
         };

@@ -2,11 +2,10 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::AccountName;
-use lazuli_model::account::Account;
 use lazuli_model::feed::CONTAINER;
 
-use super::AccountTrouble;
-use crate::transact::{Decided, get};
+use super::{AccountTrouble, read_settings};
+use crate::transact::Decided;
 use crate::{Failure, Store, keys};
 
 impl Store {
@@ -20,7 +19,7 @@ impl Store {
         let at = name.clone();
         let run = move |txn: &mut Txn<'_>| -> Decided<Result<(), AccountTrouble>> {
             let key = keys::account(&at);
-            if get::<Account>(txn, &key)?.is_none() {
+            if read_settings(txn, &at)?.is_none() {
                 return Ok(Err(AccountTrouble::NotFound));
             }
             txn.delete(key);
@@ -45,7 +44,7 @@ impl Store {
             ("file shares", crate::file::keys::shares(name, b"")),
         ];
         let feed = keys::container(name.as_str(), CONTAINER);
-        self.look(|txn| {
+        self.scan(keys::ROOT, |txn| {
             for (what, all) in &kinds {
                 // The feed is the account's own, and goes with it.
                 let found = txn.scan(all, &all.after_prefix(), 2)?;

@@ -6,10 +6,13 @@
 mod cache;
 mod change_account;
 mod delete_account;
+mod stored;
 
 pub(crate) use cache::Cache;
 pub use cache::KnownAccount;
 pub use change_account::Changes;
+pub(crate) use stored::{AccountRow, read_account, read_settings, write_account};
+pub use stored::{SealedAccounts, SecretsTrouble};
 
 use std::sync::Arc;
 
@@ -17,10 +20,8 @@ use lazuli_engine::Txn;
 use lazuli_model::account::{Account, AccountSettings, BadSetting};
 use lazuli_model::{AccountName, Refusal};
 
-use crate::keys;
-use crate::records::decode;
-use crate::transact::{get, now};
-use crate::{Failure, Fault, Store};
+use crate::transact::now;
+use crate::{Failure, Store, keys};
 
 /// One second.
 const STALE_TICKS: u64 = 10_000_000;
@@ -52,25 +53,14 @@ impl Store {
             Ok(known) => return Ok(known),
             Err(turn) => turn,
         };
-        let account = self.look(|txn| get::<Account>(txn, &keys::account(name))).await?;
+        let at = keys::account_partition(name);
+        let account = self.look(&at, |txn| read_account(txn, &self.vault, name)).await?;
         Ok(self.accounts.keep(name, account, stamp, turn))
     }
 
     /// The settings of an account, or the defaults if none were made.
     pub async fn account_settings(&self, name: &AccountName) -> Result<Arc<AccountSettings>, Failure> {
         Ok(self.known_account(name).await?.settings)
-    }
-
-    /// All that are stored, by name.
-    pub async fn accounts(&self) -> Result<Vec<(AccountName, Account)>, Failure> {
-        let all = keys::column(keys::ROOT, keys::ACCOUNTS);
-        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), usize::MAX)?)).await?;
-        let read = rows.into_iter().map(|(key, bytes)| {
-            let name = std::str::from_utf8(&key.row()).ok().and_then(|name| AccountName::parse(name).ok());
-            let name = name.ok_or_else(|| Fault::Corrupt("the key of an account has no name".into()))?;
-            Ok((name, decode::<Account>(&bytes)?))
-        });
-        Ok(read.collect::<Result<Vec<_>, Fault>>()?)
     }
 
     /// The next reader looks again.

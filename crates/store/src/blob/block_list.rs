@@ -7,7 +7,7 @@ use super::blocks::Found;
 use super::get_blob::stored;
 use crate::keys::BlobKeys;
 use crate::records::Pending;
-use crate::transact::{container_id, get, now};
+use crate::transact::{get, now};
 use crate::{BlobAt, Failure, Store};
 
 /// What Get Block List answers.
@@ -23,8 +23,10 @@ impl Store {
     pub async fn block_list(&self, at: &BlobAt, list: GetBlockList) -> Result<BlockLists, Failure> {
         // Long lists take several looks. They belong together if nothing was committed from the first to the last.
         loop {
-            let _generation = self.readers.enter();
+            let opening = self.readers.enter();
             let (keys, blob, pending) = self.lists_at(at, &list).await?;
+            let _hold = blob.as_ref().map(|blob| opening.hold(&keys, blob.content.id));
+            drop(opening);
             let uncommitted = self.uncommitted(&keys, pending.as_ref().filter(|_| list.uncommitted)).await?;
             let committed = self.committed(&keys, blob.as_ref().filter(|_| list.committed)).await?;
             let epoch = |pending: Option<Pending>| pending.map(|pending| pending.epoch);
@@ -44,17 +46,17 @@ impl Store {
         at: &BlobAt,
         list: &GetBlockList,
     ) -> Result<(BlobKeys, Option<Blob>, Option<Pending>), Failure> {
-        self.look(|txn| {
-            let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-            let blob = stored(txn, &keys, list.which)?;
+        let look = self.look_blob(at, |txn, keys| {
+            let blob = stored(txn, keys, list.which)?;
             let pending: Option<Pending> = match list.which {
                 Which::Current => get(txn, &keys.pending())?,
                 Which::Snapshot(_) | Which::Version(_) => None, // they have no uncommitted blocks
             };
             list.decide(blob.as_ref(), pending.is_some(), now(txn))?;
-            Ok((keys, blob, pending))
-        })
-        .await
+            Ok((blob, pending))
+        });
+        let (keys, (blob, pending)) = look.await?;
+        Ok((keys, blob, pending))
     }
 }
 

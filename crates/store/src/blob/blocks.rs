@@ -5,7 +5,7 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::BlockId;
 use lazuli_model::blob::Blob;
 
-use crate::crypt::Nonce;
+use crate::crypt::Cipher;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::records::{Block, Entry, Pending, Place, decode_with_tail};
@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub inline: Bytes,
     /// Whether its list holds the pieces by this entry.
     pub holds: bool,
-    pub nonce: Option<Nonce>,
+    pub cipher: Cipher,
     pub committed: bool,
 }
 
@@ -39,8 +39,8 @@ pub(super) fn uncommitted_page(
     let next = if rows.len() == PAGE { rows.last().map(|(key, _)| key.successor()) } else { None };
     let blocks = rows.iter().map(|(_, bytes)| {
         let (block, inline) = decode_with_tail::<Block>(bytes)?;
-        let Block { id, length, place, nonce } = block;
-        Ok(Found { id, length, place, inline, holds: true, nonce, committed: false })
+        let Block { id, length, place, cipher } = block;
+        Ok(Found { id, length, place, inline, holds: true, cipher, committed: false })
     });
     Ok((blocks.collect::<Decided<_>>()?, next))
 }
@@ -57,8 +57,8 @@ pub(super) fn committed_page(
     };
     let parts = Loaded::decode(start, &bytes)?.parts.into_iter();
     let blocks = parts.filter_map(|part| {
-        let Entry { id, length, holds, place, nonce } = part.entry;
-        id.map(|id| Found { id, length, place, inline: part.inline, holds, nonce, committed: true })
+        let Entry { id, length, holds, place, cipher } = part.entry;
+        id.map(|id| Found { id, length, place, inline: part.inline, holds, cipher, committed: true })
     });
     Ok(Some(blocks.collect()))
 }
@@ -88,7 +88,7 @@ impl Store {
         let mut blocks = Vec::new();
         let mut from = pending.map(|pending| (pending.epoch, keys.blocks(pending.epoch)));
         while let Some((epoch, key)) = from {
-            let (page, next) = self.look(|txn| uncommitted_page(txn, keys, &key, epoch)).await?;
+            let (page, next) = self.look(&keys.partition(), |txn| uncommitted_page(txn, keys, &key, epoch)).await?;
             blocks.extend(page);
             from = next.map(|next| (epoch, next));
         }
@@ -99,7 +99,7 @@ impl Store {
     pub(super) async fn committed(&self, keys: &BlobKeys, blob: Option<&Blob>) -> Result<Option<Vec<Found>>, Failure> {
         let mut blocks = Vec::new();
         for (content, start) in chunks(blob) {
-            match self.look(|txn| committed_page(txn, keys, content, start)).await? {
+            match self.look(&keys.partition(), |txn| committed_page(txn, keys, content, start)).await? {
                 Some(page) => blocks.extend(page),
                 None => return Ok(None),
             }

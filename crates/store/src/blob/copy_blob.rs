@@ -46,7 +46,7 @@ impl Store {
         let (id, tags) = (copy.id, copy.tags.of(&source.blob));
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let from = source.blob.clone();
-        self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
+        self.look(&keys.partition(), |txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
         if source.blob.content.is_sparse() {
             let share = may_share(&source, lock.as_ref());
@@ -72,7 +72,7 @@ impl Store {
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
-        self.look(|txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
+        self.look(&keys.partition(), |txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| put.decide(old, content, md5, now));
         self.copy_content(keys, keeping, &mut source, false, lock, decide).await
     }
@@ -130,14 +130,13 @@ impl Store {
         Ok(since.map(|since| Lent { manifest, runs, since, within }))
     }
 
-    /// The chunks of a source, as they are or without blocks, and the pieces that they hold. `None` when it was deleted meanwhile: of
-    /// a single chunk, which its reader has, the row does not wait for readers.
+    /// The chunks of a source, as they are or without blocks, and the pieces that they hold. `None` when it was deleted meanwhile.
     async fn manifest_of(&self, source: &Origin, with_blocks: bool) -> Result<Option<(Manifest, Vec<Run>)>, Failure> {
         let content = &source.content;
         let (mut chunks, mut runs, mut entries) = (Vec::new(), Vec::new(), Vec::<(Entry, Bytes)>::new());
         for start in &content.starts {
             let key = source.keys.chunk(content.id, *start);
-            let Some(bytes) = self.look(|txn| Ok(txn.get(&key)?)).await? else {
+            let Some(bytes) = self.look(&source.keys.partition(), |txn| Ok(txn.get(&key)?)).await? else {
                 return Ok(None);
             };
             for part in Loaded::decode(*start, &bytes)?.parts {
@@ -170,7 +169,7 @@ impl Store {
     ) -> Result<Option<Blob>, Failure> {
         let (hinted, keys) = (keys.clone(), keys.clone());
         let adopted = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 if now(txn) > lent.since.plus_seconds(CLAIM_SECONDS) || (lent.within && !holds(txn, &keys, &lent.runs)?)
                 {
                     return Ok(None);
@@ -193,11 +192,11 @@ impl Store {
         content: Received,
         decide: Arc<Decide>,
     ) -> Result<Blob, Failure> {
-        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
+        let manifest = Manifest::of_body(&content.body, content.length, content.cipher);
         let (place, _) = content.body.place();
         let (hinted, keys) = (keys.clone(), keys.clone());
         let (blob, trash) = self
-            .transact_staged(keys.partition(), content.body.into_staged(), move |txn| {
+            .transact_staged(keys.written(), content.body.into_staged(), move |txn| {
                 adopt(txn, &keys, &keeping, &manifest, &*decide, |txn| {
                     claim_staged(txn, &keys, place.runs());
                     Ok(())
@@ -220,7 +219,7 @@ impl Store {
         let content = source.content.clone();
         let (hinted, keys) = (keys.clone(), keys.clone());
         let shared = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 let there = stored(txn, &keys, which)?.is_some_and(|source| source.content == content);
                 if !there || content.is_sparse() {
                     return Ok(None);

@@ -6,25 +6,24 @@ use lazuli_model::blob::{Blob, CopySource};
 
 use super::get_blob::{absent, stored};
 use super::put_page::seen;
-use super::reader::Held;
 use crate::crypt::Lock;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::sparse::{Batch, SparseReader};
-use crate::transact::{Decided, container_id, now};
+use crate::transact::{Decided, now};
 use crate::upload::{Broken, Digesting, Received, Source};
 use crate::{BlobAt, Failure, Reader, Store};
 
 impl Store {
     pub async fn open_source(&self, at: &BlobAt, source: &CopySource) -> Result<Reader, Failure> {
-        // Held before the record is read that names them: rows and pieces stay until the reader goes.
-        let held = Held { _pin: self.content.pin(), _generation: Some(self.readers.enter()) };
-        let (keys, blob, content) = self.look(|txn| open(txn, at, source)).await?;
+        let opening = self.readers.enter();
+        let (keys, (blob, content)) = self.look_blob(at, |txn, keys| open(txn, keys, source)).await?;
+        let hold = opening.hold(&keys, blob.content.id);
         Ok(match content {
-            Opened::Manifest(chunk) => Reader::new(self.clone(), keys, blob, chunk, Some(held)),
+            Opened::Manifest(chunk) => Reader::new(self.clone(), keys, blob, chunk, Some(hold)),
             Opened::Sparse(batch) => {
-                let sparse = SparseReader::new(keys.clone(), seen(&blob), batch);
-                Reader::sparse(self.clone(), keys, blob, sparse, held)
+                let sparse = SparseReader::new(keys.clone(), seen(&blob), batch, &opening);
+                Reader::sparse(self.clone(), keys, blob, sparse, hold)
             }
         })
     }
@@ -81,23 +80,22 @@ enum Opened {
     Sparse(Batch),
 }
 
-fn open(txn: &mut Txn<'_>, at: &BlobAt, source: &CopySource) -> Decided<(BlobKeys, Box<Blob>, Opened)> {
-    let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-    let found = stored(txn, &keys, source.which)?;
+fn open(txn: &mut Txn<'_>, keys: &BlobKeys, source: &CopySource) -> Decided<(Box<Blob>, Opened)> {
+    let found = stored(txn, keys, source.which)?;
     if let Err(refusal) = source.decide(found.as_ref(), now(txn)) {
-        return absent(txn, &keys, source.which, refusal);
+        return absent(txn, keys, source.which, refusal);
     }
     let blob = Box::new(found.ok_or(Refusal::BlobNotFound)?);
     if blob.content.is_sparse() {
-        let batch = Batch::load(txn, &keys, seen(&blob), 0, blob.content.length)?;
-        return Ok((keys, blob, Opened::Sparse(batch)));
+        let batch = Batch::load(txn, keys, seen(&blob), 0, blob.content.length)?;
+        return Ok((blob, Opened::Sparse(batch)));
     }
     let chunk = match blob.content.starts[..] {
         [start] => txn.get(&keys.chunk(blob.content.id, start))?,
         [] | [_, _, ..] => None,
     };
     let chunk = chunk.map(|bytes| Loaded::decode(0, &bytes)).transpose()?;
-    Ok((keys, blob, Opened::Manifest(chunk)))
+    Ok((blob, Opened::Manifest(chunk)))
 }
 
 /// A blob's bytes as a body.

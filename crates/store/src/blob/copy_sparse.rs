@@ -70,7 +70,7 @@ impl Store {
     pub(super) async fn part_of(&self, origin: &mut Origin<'_>, since: u64, from: u64) -> Result<Described, Failure> {
         let (keys, was, which) = (origin.reader.keys.clone(), origin.reader.blob.clone(), origin.which);
         let (most, length, sealed) = (self.copied_at_once, was.content.length, origin.share);
-        self.look(|txn| {
+        self.look(&keys.partition(), |txn| {
             let blob = stored(txn, &keys, which)?;
             match blob.filter(|blob| blob.etag == was.etag && blob.content == was.content) {
                 Some(blob) => describe(txn, &keys, seen(&blob), Wanted { since, from, most, length, sealed }),

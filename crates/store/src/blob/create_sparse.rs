@@ -41,7 +41,7 @@ impl Store {
         let keys = self.blob_keys(at).await?;
         let hinted = keys.clone();
         let (blob, trash) = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 let old = base(txn, &keys)?;
                 let new = decide(txn, old.as_ref())?;
                 put_in_place(txn, &keys, &keeping, old.as_ref(), new)

@@ -7,6 +7,7 @@ use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
+use super::cut::{delete_snapshots, first_living, permit_snapshots};
 use super::deleted::{deleted, keep_deleted, purge};
 use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
@@ -15,7 +16,7 @@ use super::tagged::forget_past;
 use crate::claims::{Trash, release};
 use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
-use crate::records::{Kept, decode};
+use crate::records::{Kept, Pending};
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
@@ -25,7 +26,7 @@ impl Store {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
         let hinted = keys.clone();
         let (gone, trash) = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 let mut trash = Trash::default();
                 let gone = match delete.permanent {
                     true => apply_permanent(txn, &keys, &keeping, &delete, &mut trash)?,
@@ -50,7 +51,16 @@ fn apply(
         Which::Current => base(txn, keys)?,
         Which::Snapshot(_) | Which::Version(_) => stored(txn, keys, delete.which)?,
     };
-    let has_snapshots = !txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), 1)?.is_empty();
+    if blob.is_none()
+        && let Some(pending) = get::<Pending>(txn, &keys.pending())?
+        && delete.which == Which::Current
+    {
+        delete.permit_uncommitted(pending.lease, now(txn))?;
+        drop_pending(txn, keys, trash)?;
+        return Ok(true);
+    }
+    let first = first_living(txn, keys)?;
+    let has_snapshots = !txn.scan(&first, &keys.snapshots().after_prefix(), 1)?.is_empty();
     let deletion = match delete.decide(blob.as_ref(), has_snapshots, now(txn)) {
         Ok(deletion) => deletion,
         Err(refusal) => return absent(txn, keys, delete.which, refusal),
@@ -126,33 +136,10 @@ fn delete_copy(
 fn forget_version(txn: &mut Txn<'_>, keys: &BlobKeys, id: Timestamp) -> Decided<()> {
     let shown: Option<Blob> = get(txn, &keys.versions_only())?;
     if shown.is_some_and(|shown| shown.version == Some(id)) {
-        match txn.scan(&keys.versions(), &keys.versions().after_prefix(), usize::MAX)?.pop() {
+        match txn.last(&keys.versions(), &keys.versions().after_prefix())? {
             Some((_, newest)) => txn.put(keys.versions_only(), newest),
             None => txn.delete(keys.versions_only()),
         }
     }
     Ok(())
-}
-
-/// Each snapshot may be protected by itself.
-pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
-    for (_, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
-        decode::<Blob>(&bytes)?.permit_mutable(now(txn))?;
-    }
-    Ok(())
-}
-
-pub(super) fn delete_snapshots(
-    txn: &mut Txn<'_>,
-    keys: &BlobKeys,
-    keeping: &Keeping,
-    trash: &mut Trash,
-) -> Decided<bool> {
-    let mut gone = keeping.deleted_days.is_none();
-    for (key, bytes) in txn.scan(&keys.snapshots(), &keys.snapshots().after_prefix(), usize::MAX)? {
-        let snapshot: Blob = decode(&bytes)?;
-        let time = key.row().last_chunk().map_or(0, |ticks| u64::from_be_bytes(*ticks));
-        gone &= delete_copy(txn, keys, keeping, Which::Snapshot(Timestamp::from_ticks(time)), &snapshot, trash)?;
-    }
-    Ok(gone)
 }

@@ -8,10 +8,11 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Deleted, Which};
 
+use super::cut::{AT_ONCE, cut_of, purge_some, time_of};
 use super::tagged::{forget_past, keep_past};
 use crate::claims::{Trash, release};
 use crate::keys::{self, BlobKeys};
-use crate::records::{Due, Kept, decode, encode};
+use crate::records::{Due, Garbage, Kept, decode, encode};
 use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
 
@@ -24,33 +25,43 @@ pub(super) fn keep_deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blo
 /// What was deleted softly, if it can still be brought back.
 pub(super) fn deleted(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
     let time = now(txn);
-    let blob: Option<Blob> = get(txn, &keys.deleted(which))?;
+    let blob: Option<Blob> = match get(txn, &keys.deleted(which))? {
+        Some(blob) => Some(blob),
+        None => behind_cut(txn, keys, which)?,
+    };
     Ok(blob.filter(|blob| blob.deleted.is_some_and(|deleted| !deleted.is_over(time))))
 }
 
-/// All snapshots, or all versions, that can be brought back.
-pub(super) fn all_deleted(
+/// A snapshot that is deleted softly, though its row has not moved yet.
+fn behind_cut(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
+    let Which::Snapshot(time) = which else { return Ok(None) };
+    let Some(kept) = cut_of(txn, keys, time)?.and_then(|cut| cut.kept) else { return Ok(None) };
+    let blob: Option<Blob> = get(txn, &keys.snapshot(time))?;
+    Ok(blob.map(|blob| blob.as_deleted(kept)))
+}
+
+/// Where something was found, and what.
+pub(super) type Found = (Which, Blob);
+
+/// Snapshots, or versions, that can be brought back, from `from` on, or from the first; and where to go on.
+pub(super) fn some_deleted(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     of: fn(Timestamp) -> Which,
-) -> Decided<Vec<(Which, Blob)>> {
+    from: Option<&Key>,
+) -> Decided<(Vec<Found>, Option<Key>)> {
     let time = now(txn);
-    let column = keys.deleted(of(time)).column();
-    let all = keys.all_deleted(column);
+    let all = keys.all_deleted(keys.deleted(of(time)).column());
+    let rows = txn.scan(from.unwrap_or(&all), &all.after_prefix(), AT_ONCE)?;
+    let next = rows.last().filter(|_| rows.len() == AT_ONCE).map(|(last, _)| last.successor());
     let mut found = Vec::new();
-    for (key, bytes) in txn.scan(&all, &all.after_prefix(), usize::MAX)? {
+    for (key, bytes) in rows {
         let blob: Blob = decode(&bytes)?;
         if blob.deleted.is_some_and(|deleted| !deleted.is_over(time)) {
             found.push((of(time_of(&key)), blob));
         }
     }
-    Ok(found)
-}
-
-fn time_of(key: &Key) -> Timestamp {
-    let row = key.row();
-    let ticks = row.len().checked_sub(8).and_then(|at| row[at..].try_into().ok());
-    Timestamp::from_ticks(ticks.map_or(0, u64::from_be_bytes))
+    Ok((found, next))
 }
 
 /// It is among the deleted no more: it comes back, or goes for good.
@@ -68,14 +79,17 @@ pub(super) fn purge(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blo
     release(txn, keys, &blob.content, Kept::Nothing, trash)
 }
 
-/// The blob and its snapshots that were deleted softly go for good.
+/// The blob and its snapshots that were deleted softly go for good; of many snapshots, some are left to the sweeper.
 pub(super) fn purge_all(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
     if let Some(blob) = get::<Blob>(txn, &keys.deleted(Which::Current))? {
         purge(txn, keys, Which::Current, &blob, trash)?;
     }
-    for (which, blob) in all_deleted(txn, keys, Which::Snapshot)? {
-        purge(txn, keys, which, &blob, trash)?;
+    let until = now(txn);
+    let mut more = Vec::new();
+    if !purge_some(txn, keys, until, &mut more)? {
+        more.push(Garbage::Purged { until });
     }
+    trash.0.append(&mut more);
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub(super) fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -
     let Some(errand) = get::<Errand>(txn, &keys.errand())? else { return Ok(()) };
     match errand.task {
         Task::Build { content } => trash.0.push(Garbage::Sparse(Forgetting::all(content))),
-        Task::Fetch(_) | Task::Follow => {}
+        Task::Fetch(_) | Task::SealedFetch(_) | Task::Follow => {}
     }
     txn.delete(keys.errand());
     Ok(())
@@ -49,7 +49,7 @@ impl Store {
     pub(crate) async fn visit_errands(&self, from: &Key, next: &Key, time: Timestamp) -> Result<Option<Key>, Failure> {
         let space = from.space();
         let end = keys::column(space, keys::ERRANDS).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(from, &end, PAGE)?)).await?;
+        let rows = self.rows(from, &end, PAGE).await?;
         for (key, bytes) in &rows {
             let errand: Errand = decode(bytes)?;
             if errand.alive.plus_seconds(ALIVE_SECONDS) <= time {
@@ -58,7 +58,7 @@ impl Store {
                     let lost = get::<Errand>(txn, &keys.errand())?
                         .filter(|errand| errand.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));
                     match lost.map(|errand| (errand.copy, errand.task)) {
-                        Some((copy, Task::Fetch(_))) => fail(txn, &keys, copy, LOST),
+                        Some((copy, Task::Fetch(_) | Task::SealedFetch(_))) => fail(txn, &keys, copy, LOST),
                         Some((copy, Task::Build { .. } | Task::Follow)) => drop_build(txn, &keys, copy),
                         None => Ok(()),
                     }

@@ -8,7 +8,7 @@ use lazuli_model::blob::{Blob, Keeping, SetBlobExpiry};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::base;
-use super::delete_blob::{delete_snapshots, permit_snapshots};
+use super::cut::{delete_snapshots, permit_snapshots};
 use super::put_blob::drop_pending;
 use super::replace::{self, delete_base};
 use crate::claims::Trash;
@@ -48,7 +48,7 @@ impl Store {
         horizon: Timestamp,
     ) -> Result<Option<Key>, Failure> {
         let end = keys::expired_until(space, horizon);
-        let (now, rows) = self.look(|txn| Ok((now(txn), txn.scan(from, &end, PAGE)?))).await?;
+        let (now, rows) = self.scan(space, |txn| Ok((now(txn), txn.scan(from, &end, PAGE)?))).await?;
         for (expires, name) in rows.iter().filter_map(|(key, _)| keys::read_expiry(key)) {
             let keys = self.told_in_round(next, BlobKeys::of(space, name)).await?;
             if expires <= now {

@@ -1,29 +1,29 @@
-//! Get Blob, Get Blob Properties, Get Blob Metadata: the container, the blob and, if it is one chunk, its bytes, in one look.
+//! Get Blob, Get Blob Properties, Get Blob Metadata: the blob and, if it is one chunk, its bytes, in one look.
 
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
 
+use super::cut::cut_of;
 use super::deleted::deleted;
 use super::put_page::seen;
-use super::reader::Held;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::sparse::{Batch, SparseReader};
-use crate::transact::{Decided, container_id, get, now};
+use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Reader, Store};
 
 impl Store {
     /// For Get Blob Properties and Metadata.
     pub async fn blob(&self, at: &BlobAt, read: ReadBlob) -> Result<Blob, Failure> {
-        self.look(|txn| {
-            let (keys, found) = find(txn, at, &read)?;
+        let look = self.look_blob(at, |txn, keys| {
+            let found = stored(txn, keys, read.which)?;
             if let Err(refusal) = read.decide(found.as_ref(), now(txn)) {
-                return absent(txn, &keys, read.which, refusal);
+                return absent(txn, keys, read.which, refusal);
             }
             Ok(found.ok_or(Refusal::BlobNotFound)?)
-        })
-        .await
+        });
+        Ok(look.await?.1)
     }
 
     /// For Get Blob.
@@ -35,7 +35,7 @@ impl Store {
     pub async fn open_blob_range(&self, at: &BlobAt, read: ReadBlob, from: u64, to: u64) -> Result<Reader, Failure> {
         // Between two looks a blob may become one of another kind; then it is looked at afresh.
         loop {
-            let (keys, blob, chunk) = self.look(|txn| open(txn, at, &read)).await?;
+            let (keys, (blob, chunk)) = self.look_blob(at, |txn, keys| open(txn, keys, &read)).await?;
             let reader = if blob.content.is_sparse() {
                 self.open_sparse(at, &read, from, to).await?
             } else if blob.content.id == 0 || chunk.as_ref().is_some_and(Loaded::is_inline) {
@@ -51,49 +51,43 @@ impl Store {
 
     /// Bytes elsewhere: they have to be held before the record is read that names them, so it is read again.
     async fn open_manifest(&self, at: &BlobAt, read: &ReadBlob) -> Result<Option<Reader>, Failure> {
-        let (pin, generation) = (self.content.pin(), self.readers.enter());
-        let (keys, blob, chunk) = self.look(|txn| open(txn, at, read)).await?;
+        let opening = self.readers.enter();
+        let (keys, (blob, chunk)) = self.look_blob(at, |txn, keys| open(txn, keys, read)).await?;
         if blob.content.is_sparse() {
             return Ok(None);
         }
-        // With its only chunk at hand, a reader needs no more rows, and the sweeper need not wait for it.
-        let generation = chunk.is_none().then_some(generation);
-        Ok(Some(Reader::new(self.clone(), keys, blob, chunk, Some(Held { _pin: pin, _generation: generation }))))
+        let hold = opening.hold(&keys, blob.content.id);
+        Ok(Some(Reader::new(self.clone(), keys, blob, chunk, Some(hold))))
     }
 
     /// The record and the first of its bytes in one look, since they may change: who sees an ETag sees its bytes, as far as
     /// one look goes.
     async fn open_sparse(&self, at: &BlobAt, read: &ReadBlob, from: u64, to: u64) -> Result<Option<Reader>, Failure> {
-        let (pin, generation) = (self.content.pin(), self.readers.enter());
-        let look = |txn: &mut Txn<'_>| {
-            let (keys, blob, _) = open(txn, at, read)?;
+        let opening = self.readers.enter();
+        let look = |txn: &mut Txn<'_>, keys: &BlobKeys| {
+            let (blob, _) = open(txn, keys, read)?;
             if !blob.content.is_sparse() {
                 return Ok(None);
             }
             let to = to.min(blob.content.length);
-            let batch = Batch::load(txn, &keys, seen(&blob), from.min(to), to)?;
-            Ok(Some((keys, blob, batch)))
+            let batch = Batch::load(txn, keys, seen(&blob), from.min(to), to)?;
+            Ok(Some((blob, batch)))
         };
-        let Some((keys, blob, batch)) = self.look(look).await? else { return Ok(None) };
-        let reader = SparseReader::new(keys.clone(), seen(&blob), batch);
-        let to = to.min(blob.content.length);
-        let generation = (!reader.has(from.min(to), to)).then_some(generation);
-        let held = Held { _pin: pin, _generation: generation };
-        Ok(Some(Reader::sparse(self.clone(), keys, blob, reader, held)))
+        let (keys, Some((blob, batch))) = self.look_blob(at, look).await? else { return Ok(None) };
+        let hold = opening.hold(&keys, blob.content.id);
+        let reader = SparseReader::new(keys.clone(), seen(&blob), batch, &opening);
+        Ok(Some(Reader::sparse(self.clone(), keys, blob, reader, hold)))
     }
-}
-
-fn find(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Option<Blob>)> {
-    let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-    let found = stored(txn, &keys, read.which)?;
-    Ok((keys, found))
 }
 
 /// The blob, or the snapshot or version that was named.
 pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decided<Option<Blob>> {
     let found: Option<Blob> = match which {
         Which::Current => get(txn, &keys.base())?,
-        Which::Snapshot(time) => get(txn, &keys.snapshot(time))?,
+        Which::Snapshot(time) => match get(txn, &keys.snapshot(time))? {
+            Some(snapshot) if cut_of(txn, keys, time)?.is_none() => Some(snapshot),
+            Some(_) | None => None,
+        },
         Which::Version(id) => match get(txn, &keys.version(id))? {
             Some(version) => Some(version),
             None => get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id)),
@@ -110,10 +104,10 @@ pub(super) fn absent<T>(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, refusa
     Err(refusal.into())
 }
 
-fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, Box<Blob>, Option<Loaded>)> {
-    let (keys, found) = find(txn, at, read)?;
+fn open(txn: &mut Txn<'_>, keys: &BlobKeys, read: &ReadBlob) -> Decided<(Box<Blob>, Option<Loaded>)> {
+    let found = stored(txn, keys, read.which)?;
     if let Err(refusal) = read.decide_content(found.as_ref(), now(txn)) {
-        return absent(txn, &keys, read.which, refusal);
+        return absent(txn, keys, read.which, refusal);
     }
     let blob = Box::new(found.ok_or(Refusal::BlobNotFound)?);
     let chunk = match blob.content.starts[..] {
@@ -121,5 +115,5 @@ fn open(txn: &mut Txn<'_>, at: &BlobAt, read: &ReadBlob) -> Decided<(BlobKeys, B
         [] | [_, _, ..] => None,
     };
     let chunk = chunk.map(|bytes| Loaded::decode(0, &bytes)).transpose()?;
-    Ok((keys, blob, chunk))
+    Ok((blob, chunk))
 }

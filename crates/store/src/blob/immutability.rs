@@ -6,7 +6,7 @@ use lazuli_model::blob::{Blob, DeleteImmutabilityPolicy, SetImmutabilityPolicy, 
 use lazuli_model::{Refusal, Timestamp};
 
 use crate::keys::{self, BlobKeys};
-use crate::records::{decode, decode_container_id};
+use crate::records::decode;
 use crate::transact::{Decided, now};
 use crate::{BlobAt, ContainerAt, Failure, Store};
 
@@ -37,14 +37,13 @@ impl Store {
     /// Before a container is deleted: nothing in it may be protected. A protection that comes at the same moment comes too
     /// late, as any write does.
     pub(crate) async fn permit_unguarded(&self, at: &ContainerAt) -> Result<(), Failure> {
-        let container = keys::container(at.account.as_str(), at.container.as_str());
-        let Some(bytes) = self.look(|txn| Ok(txn.get(&container)?)).await? else {
+        let Some(id) = self.container_id_if_any(at).await? else {
             return Ok(()); // for the operation to say
         };
-        let space = Space(decode_container_id(&bytes)?);
+        let space = Space(id);
         let (mut from, end) = (keys::column(space, keys::GUARDS), keys::column(space, keys::GUARDS).after_prefix());
         loop {
-            let names = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+            let names = self.rows(&from, &end, PAGE).await?;
             for (key, _) in &names {
                 self.permit_name_unguarded(BlobKeys::of(space, keys::name_of(key))).await?;
             }
@@ -56,12 +55,12 @@ impl Store {
     }
 
     async fn permit_name_unguarded(&self, keys: BlobKeys) -> Result<(), Failure> {
-        let base = self.look(|txn| Ok((now(txn), txn.get(&keys.base())?))).await?;
+        let base = self.look(&keys.partition(), |txn| Ok((now(txn), txn.get(&keys.base())?))).await?;
         permit(base.1.as_ref(), base.0)?;
         for prefix in [keys.snapshots(), keys.versions()] {
             let (mut from, end) = (prefix.clone(), prefix.after_prefix());
             loop {
-                let (now, rows) = self.look(|txn| page(txn, &from, &end)).await?;
+                let (now, rows) = self.look(&keys.partition(), |txn| page(txn, &from, &end)).await?;
                 rows.iter().try_for_each(|(_, bytes)| permit(Some(bytes), now))?;
                 match rows.last() {
                     Some((last, _)) if rows.len() == PAGE => from = last.successor(),

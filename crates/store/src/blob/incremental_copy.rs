@@ -43,7 +43,8 @@ impl Store {
         let blob = String::from_utf8_lossy(&source.keys.name).into_owned();
         let (content, epoch) = (from.content.id, from.content.epoch);
         let to = Follows { container: source.keys.space.0, blob, content, snapshot, epoch };
-        let before = self.look(|txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), &from, &to)?)).await?;
+        let before =
+            self.look(&keys.partition(), |txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), &from, &to)?)).await?;
         let share = may_share(&source, lock.as_ref());
         let origin = Origin { reader: &mut source, which, share, lock };
         match before {

@@ -1,12 +1,29 @@
-//! Lease Blob: acquire, renew, change, release, break. The record changes; its ETag and date do not.
+//! Lease Blob: acquire, renew, change, release, break. The record changes; its ETag and date do not. A name that has only uncommitted blocks
+//! keeps its lease beside them.
 
 use lazuli_model::blob::{Blob, LeaseBlob};
-use lazuli_model::lease;
+use lazuli_model::{Refusal, lease};
 
+use super::{base, replace};
+use crate::records::{Pending, encode};
+use crate::transact::{get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
     pub async fn lease_blob(&self, at: &BlobAt, lease: LeaseBlob) -> Result<(Blob, lease::Outcome), Failure> {
-        self.change_blob(at, move |blob, now| lease.decide(blob, now)).await
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let current = base(txn, &keys)?;
+            let pending = if current.is_none() { get::<Pending>(txn, &keys.pending())? } else { None };
+            if let Some(pending) = pending {
+                let (blob, outcome) = lease.decide_uncommitted(pending.lease, now(txn))?;
+                txn.put(keys.pending(), encode(&Pending { lease: outcome.lease, ..pending }));
+                return Ok((blob, outcome));
+            }
+            let (blob, outcome) = lease.decide(current.as_ref(), now(txn))?;
+            replace::change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &blob);
+            Ok((blob, outcome))
+        })
+        .await
     }
 }

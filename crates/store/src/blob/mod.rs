@@ -8,6 +8,7 @@ mod copy_blob;
 mod copy_source;
 mod copy_sparse;
 mod create_sparse;
+mod cut;
 mod delete_blob;
 mod deleted;
 mod encryption;
@@ -36,6 +37,7 @@ mod undelete_blob;
 
 pub use block_list::BlockLists;
 pub use copy_source::Digested;
+pub(crate) use cut::{cut_of, delete_cut, purge_some};
 pub use page_ranges::{ListPages, PageRanges};
 pub use pending_copy::{Copying, Unfinished};
 pub use reader::Reader;
@@ -45,15 +47,16 @@ use lazuli_model::blob::{Blob, Keeping, Which};
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use crate::keys::BlobKeys;
-use crate::transact::{Decided, container_id, get, now};
+use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
     /// The keys of the blob at `at`, in the container that exists right now. For what comes right before a transaction:
     /// if the container goes in between, the transaction lands in a dead space, seen by nobody.
     async fn blob_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
-        let keys = self.look(|txn| Ok(BlobKeys::new(container_id(txn, at)?, at.blob.as_str()))).await?;
-        self.told(&at.container_at(), keys).await
+        let container = at.container_at();
+        let keys = BlobKeys::new(self.container_id(&container).await?, at.blob.as_str());
+        self.told(&container, keys).await
     }
 
     /// What has to be known, and made known, before a write that may put `tags` on a blob.
@@ -74,7 +77,7 @@ impl Store {
         decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
     ) -> Result<(Blob, T), Failure> {
         let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        self.transact(keys.written(), move |txn| {
             let current = base(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
@@ -93,7 +96,7 @@ impl Store {
     ) -> Result<(Blob, T), Failure> {
         let keys = self.blob_keys(at).await?;
         let hinted = keys.clone();
-        let changed = self.transact(keys.partition(), move |txn| {
+        let changed = self.transact(keys.written(), move |txn| {
             let current = match which {
                 Which::Current => base(txn, &keys)?,
                 Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,

@@ -5,9 +5,9 @@ use lazuli_model::blob::{Blob, GetPageRanges, PAGE, Which};
 
 use super::get_blob::stored;
 use super::put_page::seen;
-use crate::keys::BlobKeys;
+use crate::readers::Hold;
 use crate::sparse::{Stretch, diff, ranges};
-use crate::transact::{container_id, now};
+use crate::transact::now;
 use crate::{BlobAt, Difference, Failure, Store};
 
 /// Windows per look.
@@ -35,16 +35,16 @@ pub struct PageRanges {
 
 impl Store {
     pub async fn page_ranges(&self, at: &BlobAt, get: GetPageRanges, list: ListPages) -> Result<PageRanges, Failure> {
-        let _generation = self.readers.enter();
+        let mut _hold: Option<Hold> = None;
         let mut found: Vec<Difference> = Vec::new();
         let mut from = list.marker.unwrap_or(0).max(list.from / PAGE * PAGE);
         loop {
-            let (blob, page, next) = self
-                .look(|txn| {
-                    let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-                    let current = stored(txn, &keys, get.which)?;
+            let opening = self.readers.enter();
+            let (keys, (blob, page, next)) = self
+                .look_blob(at, |txn, keys| {
+                    let current = stored(txn, keys, get.which)?;
                     let before = match get.since {
-                        Some(time) => stored(txn, &keys, Which::Snapshot(time))?,
+                        Some(time) => stored(txn, keys, Which::Snapshot(time))?,
                         None => None,
                     };
                     let blob = get.decide(current.as_ref(), before.as_ref(), now(txn))?.clone();
@@ -54,15 +54,16 @@ impl Store {
                     let to = list.to.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX).min(blob.content.length);
                     let stretch = Stretch { from: from.min(to), to, most: WINDOWS };
                     let (page, next) = match &before {
-                        Some(before) => diff(txn, &keys, before.content.epoch, seen(&blob), stretch)?,
+                        Some(before) => diff(txn, keys, before.content.epoch, seen(&blob), stretch)?,
                         None => {
-                            let (ranges, next) = ranges(txn, &keys, seen(&blob), stretch)?;
+                            let (ranges, next) = ranges(txn, keys, seen(&blob), stretch)?;
                             (ranges.into_iter().map(Difference::Written).collect(), next)
                         }
                     };
                     Ok((blob, page, next))
                 })
                 .await?;
+            _hold = Some(opening.hold(&keys, blob.content.id));
             for difference in page {
                 add(&mut found, difference);
             }

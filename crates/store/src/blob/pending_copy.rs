@@ -4,7 +4,7 @@
 //! and one in the root, written before it and removed after it, by which a process that starts finds the copies that the one before it
 //! did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
 
-use lazuli_engine::{Partition, Txn};
+use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping};
 use lazuli_model::{AccountName, ContainerName, Refusal};
 
@@ -17,6 +17,7 @@ use crate::claims::{Trash, claim_staged};
 use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
 use crate::records::{Errand, Fetch, Kept, Mark, Task, encode};
+use crate::secrets::Unopened;
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, ContainerAt, Failure, Received, Store};
 
@@ -50,21 +51,22 @@ impl Store {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
         let copying = Copying { keys: keys.clone(), id: copy.id };
         let row = keys::unfinished(&keys, copy.id);
-        self.transact(unfinished_partition(), move |txn| {
+        self.transact(keys::unfinished_partition(), move |txn| {
             txn.put(row.clone(), encode(&Mark));
             Ok(())
         })
         .await?;
-        let hinted = keys.clone();
+        let (hinted, vault, salt) = (keys.clone(), self.vault.clone(), self.vault.salt());
         let begun = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 let old = base(txn, &keys)?;
                 let mut new = copy.begin(old.as_ref(), &source.headers, &source.metadata, total, now(txn))?;
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
                 supersede(txn, &keys, &mut trash)?;
-                let task = Task::Fetch(fetch.clone());
+                let sealed = vault.seal(txn, salt, &purpose(copy.id), &fetch);
+                let task = sealed.map_or_else(|| Task::Fetch(fetch.clone()), Task::SealedFetch);
                 txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn), task }));
                 Ok((new, trash.write(txn, &keys)))
             })
@@ -84,7 +86,7 @@ impl Store {
     /// Says how far the copy has come, and that somebody is at it. False when it is not under way any more.
     pub async fn renew_copy(&self, copying: &Copying, done: u64) -> Result<bool, Failure> {
         let Copying { keys, id } = copying.clone();
-        self.transact(keys.partition(), move |txn| {
+        self.transact(keys.written(), move |txn| {
             let Some(old) = base(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
                 return Ok(false);
             };
@@ -104,11 +106,11 @@ impl Store {
     /// The copy is whole.
     pub async fn end_copy(&self, copying: &Copying, content: Received) -> Result<Blob, Failure> {
         let Copying { keys, id } = copying.clone();
-        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
+        let manifest = Manifest::of_body(&content.body, content.length, content.cipher);
         let (place, _) = content.body.place();
         let hinted = keys.clone();
         let (blob, trash) = self
-            .transact_staged(keys.partition(), content.body.into_staged(), move |txn| {
+            .transact_staged(keys.written(), content.body.into_staged(), move |txn| {
                 let ended = adopt(
                     txn,
                     &keys,
@@ -133,13 +135,13 @@ impl Store {
     /// The copy will not be whole, for this reason.
     pub async fn fail_copy(&self, copying: &Copying, reason: String) -> Result<(), Failure> {
         let Copying { keys, id } = copying.clone();
-        self.transact(keys.partition(), move |txn| fail(txn, &keys, id, &reason)).await
+        self.transact(keys.written(), move |txn| fail(txn, &keys, id, &reason)).await
     }
 
     /// The copy has ended, however it did.
     pub async fn forget_copy(&self, copying: &Copying) -> Result<(), Failure> {
         let row = keys::unfinished(&copying.keys, copying.id);
-        self.transact(unfinished_partition(), move |txn| {
+        self.transact(keys::unfinished_partition(), move |txn| {
             txn.delete(row.clone());
             Ok(())
         })
@@ -149,25 +151,30 @@ impl Store {
     /// The copies that are pending. For a process that starts, before it serves: then nobody is at any of them.
     pub async fn unfinished_copies(&self) -> Result<Vec<Unfinished>, Failure> {
         let all = keys::column(keys::ROOT, keys::UNFINISHED);
-        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), usize::MAX)?)).await?;
+        let rows = self.rows(&all, &all.after_prefix(), usize::MAX).await?;
         let mut found = Vec::new();
         for (keys, id) in rows.iter().filter_map(|(row, _)| keys::read_unfinished(row)) {
             let copying = Copying { keys: keys.clone(), id };
             let under_way = self
-                .look(|txn| {
+                .look(&keys.partition(), |txn| {
                     let blob = base(txn, &keys)?.filter(|blob| is_pending(blob, id));
                     let errand = get::<Errand>(txn, &keys.errand())?.filter(|errand| errand.copy == id);
                     Ok(blob.zip(errand))
                 })
                 .await?;
-            match under_way {
-                Some((blob, Errand { task: Task::Fetch(fetch), .. })) => {
+            match under_way.map(|(blob, errand)| (blob, self.fetch_of(errand))) {
+                Some((blob, Ok(Some(fetch)))) => {
                     let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
                     // Somebody is at it again, also for a round that comes by before its first byte does.
                     self.renew_copy(&copying, 0).await?;
                     found.push(Unfinished { copying, fetch, encryption: blob.encryption });
                 }
-                Some((_, Errand { task: Task::Build { .. } | Task::Follow, .. })) | None => {
+                // Sealed under a key file that is gone.
+                Some((_, Err(_))) => {
+                    self.fail_copy(&copying, LOST.to_owned()).await?;
+                    self.forget_copy(&copying).await?;
+                }
+                Some((_, Ok(None))) | None => {
                     self.forget_copy(&copying).await?;
                 }
             }
@@ -177,6 +184,14 @@ impl Store {
 }
 
 impl Store {
+    fn fetch_of(&self, errand: Errand) -> Result<Option<Fetch>, Unopened> {
+        match errand.task {
+            Task::Fetch(fetch) => Ok(Some(fetch)),
+            Task::SealedFetch(sealed) => Ok(Some(self.vault.open(&purpose(errand.copy), &sealed)?)),
+            Task::Build { .. } | Task::Follow => Ok(None),
+        }
+    }
+
     async fn told_of(&self, fetch: &Fetch, keys: BlobKeys) -> Result<BlobKeys, Failure> {
         match (AccountName::parse(&fetch.account), ContainerName::parse(&fetch.container)) {
             (Ok(account), Ok(container)) => self.told(&ContainerAt { account, container }, keys).await,
@@ -185,9 +200,9 @@ impl Store {
     }
 }
 
-/// One, since there are never many: each of them has a connection.
-fn unfinished_partition() -> Partition {
-    Partition::new(keys::ROOT, bytes::Bytes::from_static(&[0, b'g']))
+/// The source of one copy does not open as that of another.
+fn purpose(copy: u128) -> Vec<u8> {
+    [&b"source of a copy\0"[..], &copy.to_be_bytes()].concat()
 }
 
 pub(super) const LOST: &str = "500 InternalError \"The server stopped while it was copying.\"";

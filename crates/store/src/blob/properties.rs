@@ -17,7 +17,7 @@ impl Store {
     /// Metadata belong to a version, unlike properties.
     pub async fn set_blob_metadata(&self, at: &BlobAt, set: SetBlobMetadata) -> Result<Blob, Failure> {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
-        self.transact(keys.partition(), move |txn| {
+        self.transact(keys.written(), move |txn| {
             let current = base(txn, &keys)?;
             let mut new = set.decide(current.as_ref(), now(txn))?;
             revise(txn, &keys, &keeping, &current.ok_or(Refusal::BlobNotFound)?, &mut new)?;

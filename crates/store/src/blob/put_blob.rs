@@ -15,12 +15,12 @@ use crate::{BlobAt, Failure, Received, Store};
 impl Store {
     pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Box<Blob>, Failure> {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
-        let manifest = Manifest::of_body(&content.body, content.length, content.nonce);
+        let manifest = Manifest::of_body(&content.body, content.length, content.cipher);
         let ((place, _), md5) = (content.body.place(), content.md5);
-        let partition = keys.partition();
+        let target = keys.written();
         let hinted = keys.clone();
         let (blob, trash) = self
-            .transact_staged(partition, content.body.into_staged(), move |txn| {
+            .transact_staged(target, content.body.into_staged(), move |txn| {
                 let old = base(txn, &keys)?;
                 let mut new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
                 manifest.write(txn, &keys, &new.content);

@@ -1,14 +1,14 @@
 //! Put Block: an uncommitted block under a name, in place of the one with the same id.
 
 use lazuli_engine::Txn;
-use lazuli_model::Timestamp;
 use lazuli_model::blob::{Encryption, PutBlock};
+use lazuli_model::{Lease, Timestamp};
 
 use super::base;
 use crate::claims::{Trash, claim_staged, lower};
 use crate::keys::BlobKeys;
 use crate::records::{Block, Garbage, Pending, Place, Run, decode_with_tail, encode, encode_with_tail};
-use crate::transact::{Decided, container_id, get, now};
+use crate::transact::{Decided, get, now};
 use crate::upload::Body;
 use crate::{BlobAt, Failure, Received, Store};
 
@@ -18,13 +18,9 @@ const INLINE_BUDGET: u64 = 4 << 20;
 
 impl Store {
     pub async fn put_block(&self, at: &BlobAt, put: PutBlock, content: Received) -> Result<(), Failure> {
-        let (keys, inline) = self
-            .look(|txn| {
-                let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-                let pending: Option<Pending> = get(txn, &keys.pending())?;
-                Ok((keys, pending.map_or(0, |pending| pending.inline)))
-            })
-            .await?;
+        let keys = BlobKeys::new(self.container_id(&at.container_at()).await?, at.blob.as_str());
+        let pending: Option<Pending> = self.look(&keys.partition(), |txn| get(txn, &keys.pending())).await?;
+        let inline = pending.map_or(0, |pending| pending.inline);
         let body = match content.body {
             Body::Inline(bytes) if inline + content.length > INLINE_BUDGET => {
                 Body::Staged(self.stage_inline(bytes).await?)
@@ -32,11 +28,11 @@ impl Store {
             Body::Inline(_) | Body::Staged(_) => content.body,
         };
         let (place, tail) = body.place();
-        let block = Block { id: put.id.clone(), length: content.length, place, nonce: content.nonce };
+        let block = Block { id: put.id.clone(), length: content.length, place, cipher: content.cipher };
         let bytes = encode_with_tail(&block, &[tail]);
         let hinted = keys.clone();
         let trash = self
-            .transact_staged(keys.partition(), body.into_staged(), move |txn| {
+            .transact_staged(keys.written(), body.into_staged(), move |txn| {
                 let blob = base(txn, &keys)?;
                 let before: Option<Pending> = get(txn, &keys.pending())?;
                 let epoch = before.as_ref().map_or(txn.stamp().0, |pending| pending.epoch);
@@ -46,7 +42,7 @@ impl Store {
                     None => None,
                 };
                 let old = old.map(|(old, _)| old);
-                put.decide(blob.as_ref(), seen(before.as_ref(), old.is_some()), now(txn))?;
+                let lease = put.decide(blob.as_ref(), seen(before.as_ref(), old.is_some()), now(txn))?;
                 if let Some(before) = &before {
                     before.encryption.permit_write(&put.encryption)?;
                 }
@@ -58,7 +54,10 @@ impl Store {
                 claim_staged(txn, &keys, block.place.runs());
                 txn.put(
                     keys.pending(),
-                    encode(&after(before, epoch, (&block, &put.encryption), old.as_ref(), now(txn))),
+                    encode(&Pending {
+                        lease,
+                        ..after(before, epoch, (&block, &put.encryption), old.as_ref(), now(txn))
+                    }),
                 );
                 Ok(trash.write(txn, &keys))
             })
@@ -74,6 +73,7 @@ fn seen(pending: Option<&Pending>, replaces: bool) -> lazuli_model::blob::Pendin
         count: pending.map_or(0, |pending| pending.count.into()),
         id_length: pending.map(|pending| pending.id_length as usize),
         replaces,
+        lease: pending.map_or(Lease::Available, |pending| pending.lease),
     }
 }
 
@@ -93,6 +93,7 @@ fn after(
         id_length: block.id.as_bytes().len() as u32,
         touched: now,
         encryption: encryption.clone(),
+        lease: Lease::Available,
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Keeping, PutBlockList, Search};
-use lazuli_model::{BlockId, Refusal};
+use lazuli_model::{BlockId, Lease, Refusal};
 
 use super::base;
 use super::blocks::{Found, all_committed, all_uncommitted};
@@ -19,7 +19,7 @@ use crate::claims::{Trash, raise};
 use crate::keys::BlobKeys;
 use crate::manifest::Manifest;
 use crate::records::{Entry, Garbage, Kept, Pending, Run, Start};
-use crate::transact::{Decided, container_id, get, now};
+use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
 const ATTEMPTS: usize = 4;
@@ -43,18 +43,17 @@ impl Store {
         }
         let keys = self.blob_keys(at).await?;
         let hinted = keys.clone();
-        let applied = self.transact(keys.partition(), move |txn| read_and_apply(txn, &keys, &keeping, &put));
+        let applied = self.transact(keys.written(), move |txn| read_and_apply(txn, &keys, &keeping, &put));
         let (blob, trash) = applied.await?;
         self.hint(trash, hinted);
         Ok(blob)
     }
 
     async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Seen), Failure> {
-        let look = self.look(|txn| {
-            let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-            let seen = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
-            put.permit(seen.blob.as_ref(), now(txn))?;
-            Ok((keys, seen))
+        let look = self.look_blob(at, |txn, keys| {
+            let seen = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
+            put.permit(seen.blob.as_ref(), seen.lease(), now(txn))?;
+            Ok(seen)
         });
         let (keys, seen) = look.await?;
         Ok((self.told(&at.container_at(), keys).await?, seen))
@@ -71,12 +70,12 @@ impl Store {
     ) -> Result<Option<Blob>, Failure> {
         let hinted = keys.clone();
         let committed = self
-            .transact(keys.partition(), move |txn| {
+            .transact(keys.written(), move |txn| {
                 let current = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
                 if !current.has_the_blocks_of(&seen) {
                     return Ok(None);
                 }
-                put.permit(current.blob.as_ref(), now(txn))?;
+                put.permit(current.blob.as_ref(), current.lease(), now(txn))?;
                 let plan = plan.as_ref().map_err(Refusal::clone)?;
                 apply(txn, &keys, &keeping, &put, current, plan).map(Some)
             })
@@ -95,6 +94,11 @@ struct Seen {
 }
 
 impl Seen {
+    /// Of the blocks, for as long as there is no blob.
+    fn lease(&self) -> Lease {
+        self.pending.as_ref().map_or(Lease::Available, |pending| pending.lease)
+    }
+
     fn has_the_blocks_of(&self, other: &Seen) -> bool {
         let content = |seen: &Seen| seen.blob.as_ref().map(|blob| blob.content.id);
         content(self) == content(other) && self.pending == other.pending
@@ -112,7 +116,7 @@ fn consults_committed(put: &PutBlockList, uncommitted: &[Found]) -> bool {
 
 fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<(Blob, bool)> {
     let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
-    put.permit(current.blob.as_ref(), now(txn))?;
+    put.permit(current.blob.as_ref(), current.lease(), now(txn))?;
     let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
     let committed = all_committed(txn, keys, current.blob.as_ref())?;
     apply(txn, keys, keeping, put, current, &Plan::new(put, &uncommitted, &committed)?)
@@ -127,7 +131,8 @@ fn apply(
     plan: &Plan,
 ) -> Decided<(Blob, bool)> {
     plan.permit_encryption(put, &current)?;
-    let mut new = put.decide(current.blob.as_ref(), plan.manifest.content(txn.stamp().0), now(txn))?;
+    let content = plan.manifest.content(txn.stamp().0);
+    let mut new = put.decide(current.blob.as_ref(), current.lease(), content, now(txn))?;
     let mut trash = Trash::default();
     if let Some(old) = &current.blob
         && outlives(txn, keys, keeping, old)?
@@ -193,7 +198,7 @@ fn entry(block: &Found, used: &mut HashSet<Start>) -> (Entry, Bytes) {
         holds = used.insert(run.start()) && holds;
     }
     let (id, place) = (Some(block.id.clone()), block.place.clone());
-    let entry = Entry { id, length: block.length, holds, place, nonce: block.nonce };
+    let entry = Entry { id, length: block.length, holds, place, cipher: block.cipher };
     (entry, block.inline.clone())
 }
 

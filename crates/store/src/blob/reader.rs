@@ -1,20 +1,18 @@
 //! A blob's bytes, by range, from wherever they are.
 //!
 //! Held true: all that a reader gives comes from the one content its record named when it was opened, or it gives a
-//! fault. What it needs of that content cannot go away while it lives: it holds the pieces by a pin and the rows by
-//! its generation, unless every byte came inline with the record.
-
-use std::sync::Arc;
+//! fault. What it needs of that content cannot go away while it lives, because it holds it (`readers`), unless every byte came inline
+//! with the record.
 
 use bytes::Bytes;
-use lazuli_engine::content::{Chunks, Pin};
+use lazuli_engine::content::Chunks;
 use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::blob::Blob;
 
-use crate::crypt::{CustomerKey, Nonce};
+use crate::crypt::CustomerKey;
 use crate::keys::BlobKeys;
 use crate::manifest::{Loaded, Part};
-use crate::readers::Generation;
+use crate::readers::Hold;
 use crate::records::Place;
 use crate::sparse::SparseReader;
 use crate::upload::{Broken, Source};
@@ -34,14 +32,7 @@ pub struct Reader {
     from: u64,
     to: u64,
     key: Option<CustomerKey>,
-    /// Of the entry that is being read: how it is encrypted, and where in the blob it begins.
-    sealed: Option<(Nonce, u64)>,
-    _held: Option<Held>,
-}
-
-pub(super) struct Held {
-    pub _pin: Pin,
-    pub _generation: Option<Arc<Generation>>,
+    _hold: Option<Hold>,
 }
 
 impl Source for Reader {
@@ -56,25 +47,13 @@ impl Reader {
         keys: BlobKeys,
         blob: Box<Blob>,
         chunk: Option<Loaded>,
-        held: Option<Held>,
+        hold: Option<Hold>,
     ) -> Self {
-        Self {
-            blob,
-            store,
-            keys,
-            chunk,
-            sparse: None,
-            stream: None,
-            from: 0,
-            to: 0,
-            key: None,
-            sealed: None,
-            _held: held,
-        }
+        Self { blob, store, keys, chunk, sparse: None, stream: None, from: 0, to: 0, key: None, _hold: hold }
     }
 
-    pub(super) fn sparse(store: Store, keys: BlobKeys, blob: Box<Blob>, sparse: SparseReader, held: Held) -> Self {
-        Self { sparse: Some(sparse), ..Self::new(store, keys, blob, None, Some(held)) }
+    pub(super) fn sparse(store: Store, keys: BlobKeys, blob: Box<Blob>, sparse: SparseReader, hold: Hold) -> Self {
+        Self { sparse: Some(sparse), ..Self::new(store, keys, blob, None, Some(hold)) }
     }
 
     /// With the key that the blob is encrypted by; without it, an encrypted blob gives a fault and no bytes.
@@ -104,7 +83,6 @@ impl Reader {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {
                     Some(bytes) => {
-                        let bytes = self.opened(bytes)?;
                         self.from += bytes.len() as u64;
                         return Ok(Some(bytes));
                     }
@@ -115,19 +93,9 @@ impl Reader {
                 return Ok(None);
             }
             if let Some(bytes) = self.advance().await? {
-                let bytes = self.opened(bytes)?;
                 self.from += bytes.len() as u64;
                 return Ok(Some(bytes));
             }
-        }
-    }
-
-    /// Bytes from `from` on, as the client sent them.
-    fn opened(&self, bytes: Bytes) -> Result<Bytes, Fault> {
-        match (self.sealed, &self.key) {
-            (None, _) => Ok(bytes),
-            (Some((nonce, start)), Some(key)) => Ok(key.apply(nonce, self.from - start, bytes)),
-            (Some(_), None) => Err(Fault::Corrupt("an encrypted blob was opened without its key".into())),
         }
     }
 
@@ -137,11 +105,13 @@ impl Reader {
         let part = self.chunk.as_ref().and_then(|chunk| chunk.part_at(self.from));
         let part = part.ok_or_else(|| Fault::Corrupt(format!("no chunk has byte {} of a blob", self.from)))?;
         let (from, to) = (self.from - part.start, (self.to - part.start).min(part.entry.length));
-        self.sealed = part.entry.nonce.map(|nonce| (nonce, part.start));
         match &part.entry.place {
-            Place::Inline => Ok(Some(part.inline.slice(from as usize..to as usize))),
+            Place::Inline => {
+                let whole = part.entry.cipher.part(0, part.entry.length);
+                Ok(Some(whole.open(self.key.as_ref(), &part.inline, from, to)?))
+            }
             Place::Pieces(_) => {
-                self.stream = Some(open(&self.store, part, from, to)?);
+                self.stream = Some(open(&self.store, self.key.as_ref(), part, from, to)?);
                 Ok(None)
             }
         }
@@ -157,7 +127,7 @@ impl Reader {
             return Ok(());
         }
         let key = self.keys.chunk(self.blob.content.id, start);
-        let bytes = self.store.look(|txn| Ok(txn.get(&key)?)).await?;
+        let bytes = self.store.look(&self.keys.partition(), |txn| Ok(txn.get(&key)?)).await?;
         let bytes = bytes.ok_or_else(|| Fault::Corrupt(format!("the chunk at {start} of a blob is missing")))?;
         self.chunk = Some(Loaded::decode(start, &bytes)?);
         Ok(())
@@ -165,12 +135,13 @@ impl Reader {
 }
 
 /// The piece of `part` that has the byte at `from`, as far as `to`; the next piece is opened when it is at its end.
-fn open(store: &Store, part: &Part, from: u64, to: u64) -> Result<Box<dyn Chunks>, Fault> {
+fn open(store: &Store, key: Option<&CustomerKey>, part: &Part, from: u64, to: u64) -> Result<Box<dyn Chunks>, Fault> {
     let mut start = 0;
     for run in part.entry.place.runs() {
-        let end = start + run.length;
+        let sealed = part.entry.cipher.part(start, part.entry.length);
+        let end = start + sealed.length(run.length);
         if from < end {
-            return Ok(store.content.read(run.piece(), from - start, to.min(end) - start));
+            return sealed.read(&*store.content, key, run.piece(), from - start, to.min(end) - start);
         }
         start = end;
     }

@@ -110,7 +110,7 @@ pub(super) fn delete_base(
     match fate {
         Fate::Gone => {
             release(txn, keys, &old.content, Kept::Nothing, trash)?;
-            if let Some((_, bytes)) = txn.scan(&keys.versions(), &keys.versions().after_prefix(), usize::MAX)?.pop() {
+            if let Some((_, bytes)) = txn.last(&keys.versions(), &keys.versions().after_prefix())? {
                 txn.put(keys.versions_only(), bytes);
             }
         }

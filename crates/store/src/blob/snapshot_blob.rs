@@ -16,7 +16,7 @@ impl Store {
     /// The snapshot's time, and the base blob it was taken of. Where versions are kept, that becomes another one.
     pub async fn snapshot_blob(&self, at: &BlobAt, snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
         let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
-        self.transact(keys.partition(), move |txn| {
+        self.transact(keys.written(), move |txn| {
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;

@@ -5,27 +5,25 @@ use lazuli_model::{Refusal, Tags};
 
 use super::get_blob::{absent, stored};
 use super::replace::change_at;
-use crate::keys::BlobKeys;
-use crate::transact::{container_id, now};
+use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
     pub async fn blob_tags(&self, at: &BlobAt, get: GetBlobTags) -> Result<Tags, Failure> {
-        self.look(|txn| {
-            let keys = BlobKeys::new(container_id(txn, at)?, at.blob.as_str());
-            let blob = stored(txn, &keys, get.which)?;
+        let look = self.look_blob(at, |txn, keys| {
+            let blob = stored(txn, keys, get.which)?;
             match get.decide(blob.as_ref(), now(txn)) {
                 Ok(tags) => Ok(tags.clone()),
-                Err(refusal) => absent(txn, &keys, get.which, refusal),
+                Err(refusal) => absent(txn, keys, get.which, refusal),
             }
-        })
-        .await
+        });
+        Ok(look.await?.1)
     }
 
     pub async fn set_blob_tags(&self, at: &BlobAt, set: SetBlobTags) -> Result<(), Failure> {
         self.announce_tags(&at.container_at(), &set.tags).await?;
         let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        self.transact(keys.written(), move |txn| {
             let current = stored(txn, &keys, set.which)?;
             let new = set.decide(current.as_ref(), now(txn))?;
             change_at(txn, &keys, set.which, &current.ok_or(Refusal::BlobNotFound)?, &new);

@@ -1,13 +1,13 @@
 //! Undelete Blob: all that was deleted softly under a name comes back. A blob that versions were left of does not become
 //! current by it ("Soft delete for blobs": copy the version that is wanted).
 
-use lazuli_engine::Txn;
+use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::{Blob, Which};
 use lazuli_model::feed::Event;
-use lazuli_model::{Refusal, Tags};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
-use super::deleted::{all_deleted, deleted, take_out};
+use super::deleted::{deleted, some_deleted, take_out};
 use super::replace::write_base;
 use super::tagged::keep_past;
 use crate::feed::note;
@@ -19,30 +19,54 @@ use crate::{BlobAt, Failure, Store};
 impl Store {
     pub async fn undelete_blob(&self, at: &BlobAt) -> Result<(), Failure> {
         let keys = self.blob_keys(at).await?;
-        loop {
-            let before = self.look(|txn| deleted(txn, &keys, Which::Current)).await?;
+        self.finish_cut(&keys).await?;
+        let mut at_row = Some(Progress::default());
+        // The blob comes back with the first transaction, and much of its past with later ones.
+        while let Some(progress) = at_row {
+            let before = self.look(&keys.partition(), |txn| deleted(txn, &keys, Which::Current)).await?;
             let tags = before.map(|blob| blob.tags).unwrap_or_default();
             self.announce_tags(&at.container_at(), &tags).await?;
             let own = keys.clone();
-            if self.transact(keys.partition(), move |txn| apply(txn, &own, &tags)).await? {
-                return Ok(());
-            }
+            at_row = self.transact(keys.written(), move |txn| apply(txn, &own, &tags, &progress)).await?;
         }
+        Ok(())
     }
 }
 
-/// False when the blob that comes back has other tags than were `announced`.
-fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, announced: &Tags) -> Decided<bool> {
+/// Where snapshots and versions go on that are to come back. Nothing where there are no more.
+#[derive(Clone)]
+struct Progress {
+    snapshots: Option<Option<Key>>,
+    versions: Option<Option<Key>>,
+    is_first: bool,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { snapshots: Some(None), versions: Some(None), is_first: true }
+    }
+}
+
+/// Where to go on, if anywhere. It is where this began when the blob that comes back has other tags than were `announced`.
+fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, announced: &Tags, from: &Progress) -> Decided<Option<Progress>> {
     let current = base(txn, keys)?;
-    let gone = deleted(txn, keys, Which::Current)?.filter(|_| current.is_none());
-    let snapshots = all_deleted(txn, keys, Which::Snapshot)?;
-    let versions = all_deleted(txn, keys, Which::Version)?;
+    let gone = deleted(txn, keys, Which::Current)?.filter(|_| current.is_none() && from.is_first);
+    let mut some = |of: fn(Timestamp) -> Which, from: &Option<Option<Key>>| match from {
+        Some(from) => some_deleted(txn, keys, of, from.as_ref()),
+        None => Ok((Vec::new(), None)),
+    };
+    let (snapshots, more_snapshots) = some(Which::Snapshot, &from.snapshots)?;
+    let (versions, more_versions) = some(Which::Version, &from.versions)?;
+    let (snapshots_on, versions_on) = (more_snapshots.map(Some), more_versions.map(Some));
     let is_there = current.is_some() || txn.get(&keys.versions_only())?.is_some();
-    if !is_there && gone.is_none() && snapshots.is_empty() && versions.is_empty() {
+    let nothing = gone.is_none() && snapshots.is_empty() && versions.is_empty();
+    let next = Progress { snapshots: snapshots_on, versions: versions_on, is_first: false };
+    let next = (next.snapshots.is_some() || next.versions.is_some()).then_some(next);
+    if from.is_first && !is_there && nothing && next.is_none() {
         return Err(Refusal::BlobNotFound.into());
     }
     if gone.as_ref().is_some_and(|blob| blob.tags != *announced) {
-        return Ok(false);
+        return Ok(Some(from.clone()));
     }
     if let Some(blob) = &gone {
         take_out(txn, keys, Which::Current, blob);
@@ -56,7 +80,7 @@ fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, announced: &Tags) -> Decided<bool> 
     if let Some((_, newest)) = versions.last().filter(|_| current.is_none() && gone.is_none()) {
         show_newest(txn, keys, newest)?;
     }
-    Ok(true)
+    Ok(next)
 }
 
 fn restore(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, blob: &Blob) {

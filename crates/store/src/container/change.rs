@@ -3,7 +3,7 @@
 use lazuli_model::container::{Container, LeaseContainer, SetContainerAcl, SetContainerMetadata};
 use lazuli_model::{Refusal, Timestamp, lease};
 
-use super::{partition, stored};
+use super::stored;
 use crate::records::encode;
 use crate::transact::now;
 use crate::{ContainerAt, Failure, Store, keys};
@@ -39,7 +39,7 @@ impl Store {
         decide: impl Fn(Option<&Container>, Timestamp) -> Result<(Container, T), Refusal> + Send + 'static,
     ) -> Result<(Container, T), Failure> {
         let at = at.clone();
-        self.transact(partition(&at), move |txn| {
+        self.transact(keys::container_partition(&at), move |txn| {
             let (container, answer) = decide(stored(txn, &at)?.as_ref(), now(txn))?;
             txn.put(keys::container(at.account.as_str(), at.container.as_str()), encode(&container));
             Ok((container, answer))

@@ -2,7 +2,7 @@
 
 use lazuli_model::container::{Container, CreateContainer};
 
-use super::{partition, stored};
+use super::stored;
 use crate::records::encode;
 use crate::transact::now;
 use crate::{ContainerAt, Failure, Store, keys};
@@ -11,7 +11,7 @@ impl Store {
     pub async fn create_container(&self, at: &ContainerAt, create: CreateContainer) -> Result<Container, Failure> {
         debug_assert_ne!(create.id, keys::ROOT.0, "zero is the root's space");
         let at = at.clone();
-        self.transact(partition(&at), move |txn| {
+        self.transact(keys::container_partition(&at), move |txn| {
             let container = create.decide(stored(txn, &at)?.as_ref(), now(txn))?;
             txn.put(keys::container(at.account.as_str(), at.container.as_str()), encode(&container));
             Ok(container)

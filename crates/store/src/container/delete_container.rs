@@ -2,14 +2,19 @@
 //! stands aside for some days, with its space as it is.
 
 use lazuli_engine::{Key, Partition, Space, Txn};
-use lazuli_model::Refusal;
 use lazuli_model::container::DeleteContainer;
 use lazuli_model::container::deleted::soft_deletion;
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{Refusal, Timestamp};
 
-use super::{partition, stored};
-use crate::records::{DeadSpace, DeletedContainer, encode};
-use crate::transact::{get, now};
+use super::stored;
+use crate::records::{DeletedContainer, decode, encode};
+use crate::sweep::bury;
+use crate::transact::{Decided, get, now};
 use crate::{ContainerAt, Failure, Store, keys};
+
+/// How long a name is taken after its container was deleted, in Azure.
+const BEING_DELETED_SECONDS: u64 = 30;
 
 /// How long it is remembered that a container came back.
 const RESTORED_SECONDS: u64 = 60 * 60;
@@ -20,8 +25,11 @@ impl Store {
         let days = self.account_settings(&at.account).await?.container_soft_delete_days;
         let at = at.clone();
         let dead = self
-            .transact(partition(&at), move |txn| {
+            .transact(keys::container_partition(&at), move |txn| {
                 let current = stored(txn, &at)?;
+                if current.is_none() && is_being_deleted(txn, &at)? {
+                    return Ok(None);
+                }
                 delete.decide(current.as_ref(), now(txn))?;
                 let container = current.ok_or(Refusal::ContainerNotFound)?;
                 txn.delete(keys::container(at.account.as_str(), at.container.as_str()));
@@ -31,7 +39,7 @@ impl Store {
                     return Ok(None);
                 }
                 let space = Space(container.id);
-                bury(txn, space, keys::container_row(&at).to_vec());
+                bury(txn, &keys::container_partition(&at), space);
                 Ok(Some(space))
             })
             .await?;
@@ -46,8 +54,9 @@ impl Store {
         let Some((owner, _)) = keys::read_deleted_container(&row) else {
             return Ok(());
         };
+        let owner = Partition::new(keys::ROOT, owner);
         let dead = self
-            .transact(Partition::new(keys::ROOT, owner.clone()), move |txn| {
+            .transact(owner.clone(), move |txn| {
                 let gone: Option<DeletedContainer> = get(txn, &row)?;
                 let Some(gone) = gone.filter(|gone| !gone.is_there(now(txn))) else {
                     return Ok(None);
@@ -61,7 +70,7 @@ impl Store {
                     None => {
                         let space = Space(gone.container.id);
                         txn.delete(row.clone());
-                        bury(txn, space, owner.to_vec());
+                        bury(txn, &owner, space);
                         Ok(Some(space))
                     }
                 }
@@ -74,6 +83,11 @@ impl Store {
     }
 }
 
-fn bury(txn: &mut Txn<'_>, space: Space, partition: Vec<u8>) {
-    txn.put(keys::dead_space(space), encode(&DeadSpace { partition, emptied: None }));
+/// Rule B21: to delete again what was just deleted softly changes nothing, and is no fault.
+fn is_being_deleted(txn: &mut Txn<'_>, at: &ContainerAt) -> Decided<bool> {
+    let since = now(txn).ticks().saturating_sub(BEING_DELETED_SECONDS * TICKS_PER_SECOND);
+    let (from, to) = (Timestamp::from_ticks(since), Timestamp::from_ticks(u64::MAX));
+    let rows = txn.scan(&keys::deleted_container(at, from), &keys::deleted_container(at, to), 1)?;
+    let Some((_, bytes)) = rows.first() else { return Ok(false) };
+    Ok(decode::<DeletedContainer>(bytes)?.restored.is_none())
 }

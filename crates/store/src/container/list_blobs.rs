@@ -3,16 +3,18 @@
 //!
 //! A *position* is bytes in the order of the listing: `name 00 ticks rank` for a snapshot or a version, `name 00 ff…ff` for
 //! a base blob or what stands for one, so that snapshots and versions come oldest first and before their base (as Azure
-//! lists them). Any bytes will do as a lower bound. Each batch is one look over all columns concerned, so that a blob that is committed meanwhile is not
-//! missed between the columns.
+//! lists them). Any bytes will do as a lower bound. Each batch is one scan over all columns concerned: what it shows of one
+//! blob is of one moment, so that a blob that is committed meanwhile is not missed between the columns.
 
 use bytes::Bytes;
 use lazuli_engine::{Column, Fault, Key, Space, Txn};
 use lazuli_model::blob::{Blob, ContentRef, Kind};
 use lazuli_model::{BlobName, Refusal, Timestamp};
 
+use crate::blob::cut_of;
+use crate::keys::BlobKeys;
 use crate::listing::{decode_marker, encode_marker};
-use crate::records::{Pending, decode, decode_container_id};
+use crate::records::{Pending, decode, encode};
 use crate::transact::{Decided, now};
 use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs, Store, keys};
 
@@ -21,6 +23,9 @@ use crate::{BlobItem, BlobPage, ContainerAt, Entry, Failure, Include, ListBlobs,
 /// more, to know whether it is the last.
 const BATCH_LEAST: usize = 16;
 const BATCH_MOST: usize = 1024;
+
+/// After so many bytes of records and names a page ends. Metadata may be 8 KiB of each of five thousand blobs, and more when it is written.
+const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// The last position of a name.
 const BASE: [u8; 10] = [0, 255, 255, 255, 255, 255, 255, 255, 255, 255];
@@ -31,11 +36,22 @@ const VERSION: u8 = 1;
 
 impl Store {
     pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
-        let mut page = Page::new(&list)?;
+        loop {
+            let space = Space(self.container_id(at).await?);
+            let page = self.page(space, &list).await?;
+            // The rows of a container that has gone meanwhile go one by one: then it is looked at afresh.
+            if self.container_id(at).await? == space.0 {
+                return Ok(page);
+            }
+        }
+    }
+
+    async fn page(&self, space: Space, list: &ListBlobs) -> Result<BlobPage, Failure> {
+        let mut page = Page::new(list)?;
         let mut batch = if list.delimiter.is_some() { BATCH_LEAST } else { BATCH_MOST };
         loop {
             let wanted = page.lacks().clamp(BATCH_LEAST, batch);
-            let rows = self.look(|txn| rows(txn, at, &page, list.include, wanted)).await?;
+            let rows = self.scan(space, |txn| rows(txn, space, &page, list.include, wanted)).await?;
             let ended = rows.ended;
             let before = page.from.clone();
             if page.take(rows)? {
@@ -54,6 +70,8 @@ impl Store {
 struct Page<'a> {
     list: &'a ListBlobs,
     entries: Vec<Entry>,
+    /// What they take, as they are stored.
+    bytes: usize,
     /// Where to go on.
     from: Vec<u8>,
     /// Names are before this.
@@ -73,7 +91,7 @@ impl<'a> Page<'a> {
             (Some(beyond), Some(before)) => Some(beyond.min(before)),
             (beyond, before) => beyond.or(before),
         };
-        Ok(Self { list, entries: Vec::new(), from, end, skipped: false })
+        Ok(Self { list, entries: Vec::new(), bytes: 0, from, end, skipped: false })
     }
 
     /// Rows that would fill it, and one beyond.
@@ -88,7 +106,7 @@ impl<'a> Page<'a> {
             if row.position.as_slice() < self.from.as_slice() {
                 continue; // within a prefix that has been skipped
             }
-            if self.entries.len() >= self.list.most as usize {
+            if self.entries.len() >= self.list.most as usize || self.bytes >= PAGE_BYTES_MAX {
                 self.from = row.position;
                 return Ok(true);
             }
@@ -96,6 +114,7 @@ impl<'a> Page<'a> {
                 self.from = successor(&row.position);
                 continue; // expired, and not swept yet
             };
+            self.bytes += row.size();
             let prefix = self.common_prefix(row.name());
             self.skipped = prefix.is_some();
             match prefix {
@@ -153,6 +172,14 @@ impl Row {
         &self.position[..self.position.len() - BASE.len()]
     }
 
+    fn size(&self) -> usize {
+        let record = match &self.value {
+            Value::Snapshot(_, bytes) | Value::Version(bytes) | Value::Base(bytes) => bytes,
+            Value::VersionsOnly(bytes) | Value::Pending(bytes) => bytes,
+        };
+        self.position.len() + record.len()
+    }
+
     /// `None` for what has expired.
     fn item(&self, now: Timestamp) -> Result<Option<BlobItem>, Fault> {
         let name = std::str::from_utf8(self.name()).ok().and_then(|name| BlobName::parse(name).ok());
@@ -168,9 +195,7 @@ impl Row {
     }
 }
 
-fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, limit: usize) -> Decided<Rows> {
-    let container = txn.get(&keys::container(at.account.as_str(), at.container.as_str()))?;
-    let space = Space(decode_container_id(&container.ok_or(Refusal::ContainerNotFound)?)?);
+fn rows(txn: &mut Txn<'_>, space: Space, page: &Page<'_>, include: Include, limit: usize) -> Decided<Rows> {
     let mut batch = Rows { rows: Vec::new(), horizon: None, ended: true, now: now(txn) };
     let names = name_bound(&page.from);
     let mut scan = |column: Column, from: &[u8], read: fn(&Key, Bytes) -> Result<Row, Fault>| -> Decided<()> {
@@ -220,11 +245,40 @@ fn rows(txn: &mut Txn<'_>, at: &ContainerAt, page: &Page<'_>, include: Include, 
     if deleted && include.versions {
         scan(keys::DELETED_VERSIONS, &versions, version_row)?;
     }
+    if include.snapshots && live {
+        batch.cut(txn, space, &names, deleted)?;
+    }
     batch.merge();
     Ok(batch)
 }
 
 impl Rows {
+    /// Takes away snapshots that are behind a cut, or shows them as deleted if that is asked for. There are cuts only for as long as the
+    /// sweeper needs.
+    fn cut(&mut self, txn: &mut Txn<'_>, space: Space, from: &[u8], deleted: bool) -> Decided<()> {
+        let cuts = keys::column(space, keys::CUTS);
+        if txn.scan(&Key::new(space, keys::CUTS, &[from]), &cuts.after_prefix(), 1)?.is_empty() {
+            return Ok(());
+        }
+        let mut kept = Vec::with_capacity(self.rows.len());
+        for mut row in std::mem::take(&mut self.rows) {
+            let keys = BlobKeys::of(space, Bytes::copy_from_slice(row.name()));
+            if let Value::Snapshot(time, bytes) = &mut row.value
+                && let Some(cut) = cut_of(txn, &keys, *time)?
+            {
+                let blob: Blob = decode(bytes)?;
+                match (blob.deleted, cut.kept.filter(|_| deleted)) {
+                    (Some(_), _) => {}
+                    (None, Some(kept)) => *bytes = encode(&blob.as_deleted(kept)),
+                    (None, None) => continue,
+                }
+            }
+            kept.push(row);
+        }
+        self.rows = kept;
+        Ok(())
+    }
+
     /// In order, as far as it is complete; a blob that has both a base and pending blocks is its base.
     fn merge(&mut self) {
         self.rows.sort_by(|a, b| a.position.cmp(&b.position)); // stable: the base was scanned first

@@ -7,7 +7,7 @@ mod get_container;
 mod list_blobs;
 mod restore_container;
 
-use lazuli_engine::{Partition, Txn};
+use lazuli_engine::Txn;
 use lazuli_model::container::Container;
 
 use crate::ContainerAt;
@@ -16,8 +16,4 @@ use crate::transact::{Decided, get};
 
 fn stored(txn: &mut Txn<'_>, at: &ContainerAt) -> Decided<Option<Container>> {
     get(txn, &keys::container(at.account.as_str(), at.container.as_str()))
-}
-
-fn partition(at: &ContainerAt) -> Partition {
-    Partition::new(keys::ROOT, keys::container_row(at))
 }

@@ -4,7 +4,7 @@ use lazuli_model::Refusal;
 use lazuli_model::container::Container;
 use lazuli_model::container::deleted::{DeletionVersion, restore};
 
-use super::{partition, stored};
+use super::stored;
 use crate::records::{DeletedContainer, encode};
 use crate::transact::{get, now};
 use crate::{ContainerAt, Failure, Store, keys};
@@ -12,7 +12,7 @@ use crate::{ContainerAt, Failure, Store, keys};
 impl Store {
     pub async fn restore_container(&self, at: &ContainerAt, version: DeletionVersion) -> Result<Container, Failure> {
         let at = at.clone();
-        self.transact(partition(&at), move |txn| {
+        self.transact(keys::container_partition(&at), move |txn| {
             let row = keys::deleted_container(&at, version.0);
             let gone: Option<DeletedContainer> = get(txn, &row)?;
             let gone = gone.filter(|gone| gone.is_there(now(txn))).ok_or(Refusal::ContainerNotFound)?;

@@ -59,6 +59,10 @@ struct Telling {
 
 impl Told {
     pub const NOBODY: Self = Self(None);
+
+    pub fn is_anybody(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl PartialEq for Told {

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use lazuli_engine::{BoxFuture, Key, Space};
+use lazuli_engine::{BoxFuture, Key, Partition, Space};
 use lazuli_model::blob::{AppendBlock, Blob, ContentHeaders, DeleteBlob, PutBlob, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::container::{CreateContainer, DeleteContainer};
@@ -89,7 +89,7 @@ impl Store {
     /// Accounts that have a feed, or had one; for how many days events are kept, while it is on.
     async fn feed_accounts(&self) -> Result<BTreeMap<AccountName, Option<Option<u32>>>, Failure> {
         let all = keys::column(keys::ROOT, keys::FEEDS);
-        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), usize::MAX)?)).await?;
+        let rows = self.rows(&all, &all.after_prefix(), usize::MAX).await?;
         let names = rows.iter().filter_map(|(key, _)| AccountName::parse(std::str::from_utf8(&key.row()).ok()?).ok());
         let mut accounts: BTreeMap<_, _> = names.map(|name| (name, None)).collect();
         for (name, account) in self.accounts().await? {
@@ -102,7 +102,7 @@ impl Store {
 
     async fn step_feed(&self, account: &AccountName, retention: Option<Option<u32>>) -> Result<bool, Failure> {
         let key = keys::feed(account);
-        let Some(feed) = self.look(|txn| get::<Feed>(txn, &key)).await? else {
+        let Some(feed) = self.look(&keys::account_partition(account), |txn| get::<Feed>(txn, &key)).await? else {
             if retention.is_some() {
                 self.begin_feed(account).await?;
             }
@@ -180,7 +180,7 @@ impl Store {
         let mut found: Vec<(Timestamp, Key)> = Vec::new();
         for space in spaces {
             let (from, end) = (keys::column(space, keys::NOTED), keys::noted_until(space, time));
-            let rows = self.look(|txn| Ok(txn.scan(&from, &end, NOTES)?)).await?;
+            let rows = self.rows(&from, &end, NOTES).await?;
             found.extend(rows.into_iter().filter_map(|(key, _)| Some((keys::noted_at(&key)?, key))));
             found.sort();
             found.truncate(NOTES);
@@ -257,8 +257,10 @@ impl Store {
         for (space, row) in notes {
             let key = Key::new(Space(*space), keys::NOTED, &[row]);
             // One that is gone has been published: notes go after they are in the log.
-            if let Some(noted) = self.look(|txn| get::<Noted>(txn, &key)).await? {
-                let blob = String::from_utf8_lossy(&keys::noted_by(&key)).into_owned();
+            let owner = keys::noted_by(&key);
+            let at = Partition::new(key.space(), owner.clone());
+            if let Some(noted) = self.look(&at, |txn| get::<Noted>(txn, &key)).await? {
+                let blob = String::from_utf8_lossy(&owner).into_owned();
                 found.push((Place { blob, key: key.as_bytes().to_vec() }, noted));
             }
         }
@@ -352,7 +354,7 @@ impl Store {
         was: &Blob,
     ) -> Result<(), Failure> {
         let key = keys::feed(account);
-        let feed = self.look(|txn| get::<Feed>(txn, &key)).await?;
+        let feed = self.look(&keys::account_partition(account), |txn| get::<Feed>(txn, &key)).await?;
         if feed.is_none_or(|feed| feed.number != number) {
             return Ok(());
         }
@@ -434,16 +436,10 @@ impl Store {
         from: &str,
         end: &str,
     ) -> Result<Vec<(String, Blob)>, Failure> {
-        let rows = self
-            .look(|txn| {
-                let Some(bytes) = txn.get(&keys::container(account.as_str(), CONTAINER))? else {
-                    return Ok(Vec::new());
-                };
-                let space = Space(decode_container_id(&bytes)?);
-                let place = |name: &str| Key::new(space, keys::BASES, &[name.as_bytes()]);
-                Ok(txn.scan(&place(from), &place(end), PAGE)?)
-            })
-            .await?;
+        let at = ContainerAt { account: account.clone(), container: container() };
+        let Some(space) = self.container_id_if_any(&at).await? else { return Ok(Vec::new()) };
+        let place = |name: &str| Key::new(Space(space), keys::BASES, &[name.as_bytes()]);
+        let rows = self.rows(&place(from), &place(end), PAGE).await?;
         let read = rows
             .into_iter()
             .map(|(key, bytes)| Ok((String::from_utf8_lossy(&key.row()).into_owned(), decode::<Blob>(&bytes)?)));
@@ -462,7 +458,7 @@ impl Store {
         for all in columns {
             let (mut from, end) = (all.clone(), all.after_prefix());
             loop {
-                let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+                let rows = self.rows(&from, &end, PAGE).await?;
                 for (key, bytes) in &rows {
                     match key.column() {
                         keys::CONTAINERS => spaces.push(Space(decode_container_id(bytes)?)),
@@ -484,14 +480,18 @@ impl Store {
         Ok(spaces)
     }
 
+    async fn has_feed(&self, account: &AccountName) -> Result<bool, Failure> {
+        let key = keys::feed(account);
+        Ok(self.look(&keys::account_partition(account), |txn| Ok(txn.get(&key)?)).await?.is_some())
+    }
+
     /// Whether the notes in a dead space are still to be published; then whoever empties it waits for that.
     pub(crate) async fn feed_wants(&self, space: Space, dead: &DeadSpace) -> Result<bool, Failure> {
         let name = dead.partition.split(|byte| *byte == 0).next().unwrap_or_default();
         let Some(account) = std::str::from_utf8(name).ok().and_then(|name| AccountName::parse(name).ok()) else {
             return Ok(false);
         };
-        let wanted = self.account_settings(&account).await?.change_feed
-            || self.look(|txn| Ok(txn.get(&keys::feed(&account))?)).await?.is_some();
+        let wanted = self.account_settings(&account).await?.change_feed || self.has_feed(&account).await?;
         if wanted {
             self.feeds.hint(&account, space, self.now());
         }

@@ -14,6 +14,9 @@ use crate::transact::Decided;
 /// Windows that one transaction clears: 4 GiB of them.
 const CLEARED: usize = 4096;
 
+/// Of one clear.
+const MARKED_MAX: u64 = 64 << 20;
+
 impl Tree<'_, '_> {
     /// Writes bytes at an offset of the node's content.
     pub fn write_content(&mut self, node: &mut Node, at: u64, fill: &Fill) -> Decided<()> {
@@ -39,6 +42,18 @@ impl Tree<'_, '_> {
         }
         editor.finish(&mut self.trash);
         Ok(next.is_none())
+    }
+
+    /// Rule F10: a clear is told by a comparison with a snapshot, also where nothing had been written. Beyond [`MARKED_MAX`] that would be too many rows.
+    pub fn mark_cleared(&mut self, node: &mut Node, from: u64, to: u64) -> Decided<()> {
+        if from >= to || to - from > MARKED_MAX || self.head.snapshots.is_empty() {
+            return Ok(());
+        }
+        let seen = self.writable(node);
+        let mut editor = Editor::new(&self.keys.content, seen);
+        editor.mark_cleared(self.txn, from, to)?;
+        editor.finish(&mut self.trash);
+        Ok(())
     }
 
     /// The content and the epoch to write at: a new one after a snapshot that sees the last.

@@ -68,7 +68,7 @@ impl Store {
         let mut from = crate::keys::column(crate::keys::ROOT, keys::SHARES);
         let end = from.after_prefix();
         loop {
-            let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+            let rows = self.rows(&from, &end, PAGE).await?;
             let Some((last, _)) = rows.last() else { break };
             from = last.successor();
             for (key, bytes) in &rows {
@@ -93,7 +93,7 @@ impl Store {
         let end = from.after_prefix();
         let mut closed = 0;
         loop {
-            let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+            let rows = self.rows(&from, &end, PAGE).await?;
             let Some((last, _)) = rows.last() else { return Ok(closed) };
             from = last.successor();
             for (key, bytes) in &rows {
@@ -119,7 +119,8 @@ impl Store {
         let is_gone = match gone {
             Gone::AllBut(own) => gateway != own,
             Gone::Silent => {
-                let row: Option<Gateway> = self.look(|txn| get(txn, &keys::gateway(gateway))).await?;
+                let row: Option<Gateway> =
+                    self.look(&keys::gateway_partition(gateway), |txn| get(txn, &keys::gateway(gateway))).await?;
                 row.is_none_or(|row| is_silent(row.seen, self.now()))
             }
         };
@@ -129,7 +130,7 @@ impl Store {
 
     async fn gateways(&self) -> Result<Vec<(u128, Timestamp)>, Failure> {
         let all = crate::keys::column(crate::keys::ROOT, keys::GATEWAYS);
-        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), PAGE)?)).await?;
+        let rows = self.rows(&all, &all.after_prefix(), PAGE).await?;
         let mut gateways = Vec::with_capacity(rows.len());
         for (key, bytes) in &rows {
             let Gateway { seen } = decode(bytes)?;

@@ -1,10 +1,7 @@
 //! Get File, Get File Properties, Get File Metadata.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use lazuli_engine::BoxFuture;
-use lazuli_engine::content::Pin;
 use lazuli_model::file::arbiter::{self, Act, Verdict};
 use lazuli_model::file::{Entry, ReadFile};
 use lazuli_model::lease::{self, On};
@@ -12,7 +9,8 @@ use lazuli_model::{Lease, Refusal};
 
 use super::tree::Tree;
 use super::{FileAt, entry};
-use crate::readers::Generation;
+use crate::keys::BlobKeys;
+use crate::readers::{Hold, Opening};
 use crate::sparse::{Batch, Seen, SparseReader};
 use crate::transact::Decided;
 use crate::upload::{Broken, Source};
@@ -23,8 +21,7 @@ pub struct FileReader {
     pub entry: Entry,
     store: Store,
     bytes: SparseReader,
-    _pin: Pin,
-    _generation: Arc<Generation>,
+    _hold: Hold,
 }
 
 impl FileReader {
@@ -48,7 +45,7 @@ impl Source for FileReader {
 impl Store {
     /// For Get File Properties and Metadata.
     pub async fn file(&self, at: &FileAt, read: ReadFile) -> Result<Entry, Failure> {
-        self.read_file(at, read, Act::Look).await.map(|(entry, ..)| entry)
+        self.read_file(at, read, Act::Look).await.map(|(_, (entry, ..))| entry)
     }
 
     /// For Get File. Locks are judged by the range that is asked for: `permit_read` does that.
@@ -63,42 +60,35 @@ impl Store {
         from: u64,
         to: u64,
     ) -> Result<FileReader, Failure> {
-        // Held before the rows are read that name what is held.
-        let (pin, generation) = (self.content.pin(), self.readers.enter());
-        let (entry, keys, seen) = self.read_file(at, read, Act::Read { from, to }).await?;
-        let mut bytes = SparseReader::new(keys, seen, Batch::default());
+        let (opening, (entry, keys, seen)) = self.read_file(at, read, Act::Read { from, to }).await?;
+        let hold = opening.hold(&keys, seen.content);
+        let mut bytes = SparseReader::new(keys, seen, Batch::default(), &opening);
         bytes.seek(0, entry.node.length);
-        Ok(FileReader { entry, store: self.clone(), bytes, _pin: pin, _generation: generation })
+        Ok(FileReader { entry, store: self.clone(), bytes, _hold: hold })
     }
 
     /// One look, and another when somebody had to be waited for.
-    async fn read_file(
-        &self,
-        at: &FileAt,
-        read: ReadFile,
-        act: Act,
-    ) -> Result<(Entry, crate::keys::BlobKeys, Seen), Failure> {
+    async fn read_file(&self, at: &FileAt, read: ReadFile, act: Act) -> Result<(Opening, Found), Failure> {
         let share = at.share_at();
         let mut waited = false;
         loop {
-            let seen = self.look_tree(&share, read.snapshot, |tree| look(tree, at, &read, act, waited)).await?;
-            if let Some(seen) = seen {
-                return Ok(seen);
+            let opening = self.readers.enter();
+            let found = self.look_tree(&share, read.snapshot, |tree| look(tree, at, &read, act, waited)).await?;
+            if let Some(found) = found {
+                return Ok((opening, found));
             }
+            drop(opening);
             self.approach(at, act).await?;
             waited = true;
         }
     }
 }
 
+/// The file, and where its bytes are.
+type Found = (Entry, BlobKeys, Seen);
+
 /// Nothing when somebody has to be waited for first.
-fn look(
-    tree: &mut Tree<'_, '_>,
-    at: &FileAt,
-    read: &ReadFile,
-    act: Act,
-    waited: bool,
-) -> Decided<Option<(Entry, crate::keys::BlobKeys, Seen)>> {
+fn look(tree: &mut Tree<'_, '_>, at: &FileAt, read: &ReadFile, act: Act, waited: bool) -> Decided<Option<Found>> {
     let (node, parent) = tree.find_file(&at.path)?;
     let mut shown = Lease::Available;
     if !tree.is_snapshot() {

@@ -28,15 +28,16 @@ pub const PERMISSIONS: Column = Column(b'P');
 pub const PROPERTIES: Column = Column(b'Q');
 pub const SNAPSHOTS: Column = Column(b'T');
 pub const SUPERSEDED: Column = Column(b'Z');
-
-/// In which the sweeper empties a dead share; then come the columns that sparse content has anywhere.
-pub const COLUMNS: [Column; 12] =
-    [NAMES, NODES, CHILDREN, HELD, OPENS, BENEATH, PERMISSIONS, SNAPSHOTS, SUPERSEDED, BUILDS, PROPERTIES, HEADS];
+pub const USAGE: Column = Column(b'U');
 
 const NUL: &[u8] = &[0];
 
 /// Two NULs keep it apart from the container of the same name.
-pub fn share_partition(at: &ShareAt) -> Bytes {
+pub fn share_partition(at: &ShareAt) -> Partition {
+    Partition::new(ROOT, share_name(at))
+}
+
+fn share_name(at: &ShareAt) -> Bytes {
     [at.account.as_str().as_bytes(), NUL, b"f", NUL, at.share.as_str().as_bytes()].concat().into()
 }
 
@@ -104,6 +105,11 @@ impl ShareKeys {
 
     pub fn head(&self) -> Key {
         self.row(HEADS, &[])
+    }
+
+    /// Apart from the head, which every call reads: a call that changes a file's length conflicts with no other.
+    pub fn usage(&self) -> Key {
+        self.row(USAGE, &[])
     }
 
     pub fn properties(&self) -> Key {

@@ -40,11 +40,10 @@ pub(crate) use standing::Breaks;
 
 use std::sync::Arc;
 
-use lazuli_engine::Txn;
 use lazuli_model::file::{Entry, FileId, FilePath, Node, ShareName};
 use lazuli_model::{AccountName, Lease, Refusal, Timestamp};
 
-use crate::transact::{Decided, get};
+use crate::transact::{Decided, Trouble, get};
 use crate::{Failure, Store};
 use keys::ShareKeys;
 use rows::Born;
@@ -71,31 +70,40 @@ impl FileAt {
     }
 }
 
-/// The share's row in the root. What comes of it is for `Tree` to say.
-fn found(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Found> {
-    let born: Born = get(txn, &keys::share(at))?.ok_or(Refusal::ShareNotFound)?;
-    Ok(Found { keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
-}
-
 impl Store {
     /// For what comes right before a transaction: if the share goes in between, the transaction is refused, or lands in a dead
     /// space, seen by nobody.
     async fn found_share(&self, at: &ShareAt) -> Result<Found, Failure> {
-        self.look(|txn| found(txn, at)).await
+        let born = self.look(&keys::share_partition(at), |txn| get::<Born>(txn, &keys::share(at))).await?;
+        let born = born.ok_or(Refusal::ShareNotFound)?;
+        Ok(Found { keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
     }
 
-    /// One look at a share as it is, or as it was.
+    /// One look at a share as it is, or as it was. A share that has ended says so in its head, until the sweeper takes that as
+    /// the last of its rows. So where there is no head, either nothing was changed yet, or the share has gone meanwhile.
     async fn look_tree<T: Send>(
         &self,
         at: &ShareAt,
         snapshot: Option<Timestamp>,
         look: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
-        self.look(|txn| {
-            let found = found(txn, at)?;
-            look(&mut Tree::at(txn, &found, snapshot)?)
-        })
-        .await
+        loop {
+            let found = self.found_share(at).await?;
+            let partition = found.keys.partition();
+            let seen = self.look(&partition, |txn| {
+                let has_head = txn.get(&found.keys.head())?.is_some();
+                let seen = Tree::at(txn, &found, snapshot).and_then(|mut tree| look(&mut tree));
+                match seen {
+                    Ok(seen) => Ok((has_head, Ok(seen))),
+                    Err(Trouble::Refused(refusal)) => Ok((has_head, Err(refusal))),
+                    Err(trouble) => Err(trouble),
+                }
+            });
+            let (has_head, seen) = seen.await?;
+            if has_head || self.found_share(at).await?.keys == found.keys {
+                return Ok(seen?);
+            }
+        }
     }
 
     /// One transaction in a share.

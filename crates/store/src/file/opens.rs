@@ -189,11 +189,8 @@ fn write_back(tree: &mut Tree<'_, '_>, file: FileId, standing: &Standing) {
 }
 
 fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, caching: Caching, now: Timestamp) -> Open {
-    let head = tree.change_head();
-    let handle = head.next_handle;
-    head.next_handle += 1;
     Open {
-        handle,
+        handle: tree.txn.stamp().0,
         session: open.session,
         gateway: open.gateway,
         client: open.client.clone(),

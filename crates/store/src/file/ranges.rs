@@ -2,17 +2,18 @@
 
 use lazuli_model::Refusal;
 use lazuli_model::file::arbiter::{self, Act, Verdict};
-use lazuli_model::file::{ClearRange, Entry, FileRange, ListRanges, Node, PutRange};
+use lazuli_model::file::{ClearRange, Entry, FileRange, ListRanges, PutRange};
 use lazuli_model::lease::{self, On};
 
 use super::tree::{Found, Tree};
-use super::{FileAt, entry, found};
+use super::{FileAt, entry};
 use crate::sparse::{Difference, Fill, Seen, Stretch, diff, ranges};
 use crate::transact::Decided;
 use crate::{Failure, Received, Store};
 
-/// What a clear makes a hole of; the bytes at its ends that do not fill such a sector are written as zeros ("Put Range").
-const SECTOR: u64 = 512;
+/// Rule F10: what a range is made of, in lists and in differences. A write makes the pages valid that it touches; a clear makes holes of those that
+/// it covers, and writes zeros into the others.
+const PAGE: u64 = 512;
 
 /// Windows that one look goes over.
 const WINDOWS: usize = 1024;
@@ -54,8 +55,12 @@ impl Store {
                     let (node, parent) = tree.find_file(&path)?;
                     let lease = tree.admit_leased(&node, Act::Write, clear.lease)?;
                     let mut node = clear.decide(&node, tree.now())?;
-                    let edges = edges(&node, &clear);
+                    let edges = edges(&clear);
                     let done = tree.clear_content(&mut node, clear.from, clear.to, &edges)?;
+                    if done {
+                        let (from, to) = (clear.from.next_multiple_of(PAGE), clear.to / PAGE * PAGE);
+                        tree.mark_cleared(&mut node, from, to)?;
+                    }
                     tree.put_node(&node)?;
                     Ok((entry(node, parent, lease), done))
                 })
@@ -71,11 +76,9 @@ impl Store {
         let mut from = list.from;
         let mut waited = false;
         loop {
-            let step = self.look(|txn| {
-                let found = found(txn, &at.share_at())?;
-                step(txn, &found, at, &list, from, waited)
-            });
-            match step.await? {
+            let share = self.found_share(&at.share_at()).await?;
+            let partition = share.keys.partition();
+            match self.look(&partition, |txn| step(txn, &share, at, &list, from, waited)).await? {
                 Step::Wait => {
                     self.approach(at, Act::ListRanges).await?;
                     waited = true;
@@ -103,11 +106,10 @@ fn cut(ranges: &mut Vec<FileRange>, most: usize) -> Option<u64> {
     next
 }
 
-/// What is cleared and does not fill a sector counts as written. Beyond the file's end there is nothing to count.
-fn edges(node: &Node, clear: &ClearRange) -> Vec<(u64, Fill)> {
+/// What is cleared and does not fill a page counts as written, also at the file's end.
+fn edges(clear: &ClearRange) -> Vec<(u64, Fill)> {
     let (from, to) = (clear.from, clear.to);
-    let first = from.next_multiple_of(SECTOR);
-    let last = if to == node.length { to } else { to / SECTOR * SECTOR };
+    let (first, last) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
     let edges = if first > last { [(from, to), (to, to)] } else { [(from, first), (last, to)] };
     edges.into_iter().filter(|(from, to)| from < to).map(|(from, to)| (from, Fill::zeros(to - from))).collect()
 }
@@ -156,7 +158,22 @@ fn step(
         }
         Some(before) => compare(&mut tree, before, seen, node.content_since, stretch)?,
     };
+    let found = by_pages(&found, next.unwrap_or(stretch.to).min(stretch.to), list.from);
     Ok(Step::Looked { entry: Box::new(entry(node, parent, lease)), found, next })
+}
+
+/// Whole pages from `from` to `end`: one of which something is written is written.
+fn by_pages(found: &[FileRange], end: u64, from: u64) -> Vec<FileRange> {
+    let mut written: Vec<std::ops::Range<u64>> = Vec::new();
+    for range in found.iter().filter(|range| !range.cleared) {
+        let pages = (range.from / PAGE * PAGE).max(from)..range.to.next_multiple_of(PAGE).min(end);
+        match written.last_mut() {
+            Some(last) if last.end >= pages.start => last.end = last.end.max(pages.end),
+            Some(_) | None => written.push(pages),
+        }
+    }
+    let cleared: Vec<_> = found.iter().filter(|range| range.cleared).map(|range| range.from..range.to).collect();
+    replaced(&written, &cleared, end)
 }
 
 fn listed(range: std::ops::Range<u64>, cleared: bool) -> FileRange {
@@ -181,12 +198,8 @@ fn earlier(
     } else {
         None
     };
-    let mut tree = match Tree::at(txn, share, Some(since)) {
-        Err(crate::transact::Trouble::Refused(Refusal::ShareNotFound)) => {
-            return Err(Refusal::PreviousSnapshotNotFound.into());
-        }
-        tree => tree?,
-    };
+    // Rule F6: one that is not there is 404 ShareNotFound, as everywhere.
+    let mut tree = Tree::at(txn, share, Some(since))?;
     let node = match id {
         Some(id) => tree.node(id)?,
         None => match tree.find_file(&at.path) {
@@ -268,6 +281,32 @@ fn join(ranges: &mut Vec<FileRange>, range: FileRange) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rule F10.
+    #[test]
+    fn f10_ranges_are_of_whole_pages() {
+        let file = |from, to, cleared| FileRange { from, to, cleared };
+        type Row<'a> = (&'a [FileRange], u64, u64, &'a [FileRange]);
+        let table: &[Row<'_>] = &[
+            (&[file(1023, 1028, false)], 0, 4096, &[file(512, 1536, false)]),
+            (&[file(1023, 1028, false)], 0, 1028, &[file(512, 1028, false)]),
+            (&[file(1023, 1028, false)], 600, 4096, &[file(600, 1536, false)]),
+            (&[file(0, 1, false), file(600, 601, false)], 0, 4096, &[file(0, 1024, false)]),
+            (&[file(0, 1024, true), file(1024, 1025, false)], 0, 1025, &[file(0, 1024, true), file(1024, 1025, false)]),
+            (&[file(0, 700, true), file(700, 701, false)], 0, 4096, &[file(0, 512, true), file(512, 1024, false)]),
+        ];
+        for (found, from, end, expected) in table {
+            assert_eq!(by_pages(found, *end, *from), *expected, "{found:?}");
+        }
+        let edges = |from, to| {
+            let clear = ClearRange { from, to, written: lazuli_model::file::SetTime::Now, lease: None };
+            edges(&clear).into_iter().map(|(from, _)| from).collect::<Vec<_>>()
+        };
+        assert_eq!(edges(0, 513), [512]);
+        assert_eq!(edges(0, 512), [0; 0]);
+        assert_eq!(edges(10, 20), [10]);
+        assert_eq!(edges(10, 1030), [10, 1024]);
+    }
 
     #[test]
     fn what_took_the_place_of_another_content() {

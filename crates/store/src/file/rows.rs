@@ -29,10 +29,10 @@ pub struct Buried {
 pub struct Head {
     /// Moves on with every snapshot.
     pub epoch: u64,
-    /// The id that the next new entry gets.
+    /// What earlier versions counted entries and handles with.
     pub next: u64,
     pub next_handle: u64,
-    /// The lengths of all files together.
+    /// The lengths of all files together, if there is no row for that yet: an earlier version counted it here.
     pub usage: u64,
     pub quota_gib: u32,
     /// The epochs of the snapshots there are, ascending.
@@ -63,6 +63,10 @@ impl Head {
         }
     }
 }
+
+/// Bytes that the files of a share take up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage(pub u64);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {

@@ -89,14 +89,10 @@ impl Tree<'_, '_> {
 impl Store {
     /// The share of a file, once nobody caches what `act` has to see or to change.
     pub(super) async fn approach(&self, at: &FileAt, act: Act) -> Result<Found, Failure> {
-        let share = at.share_at();
         let path = &at.path;
-        let look = |txn: &mut Txn<'_>| {
-            let found = super::found(txn, &share)?;
-            let waits = Tree::new(txn, &found)?.must_wait(path, act)?;
-            Ok((found, waits))
-        };
-        let (found, waits) = self.look(look).await?;
+        let found = self.found_share(&at.share_at()).await?;
+        let look = |txn: &mut Txn<'_>| Tree::new(txn, &found)?.must_wait(path, act);
+        let waits = self.look(&found.keys.partition(), look).await?;
         if waits {
             self.wait_for_breaks(&found, path, act).await?;
         }

@@ -98,11 +98,10 @@ fn forgetting(head: &Head, content: u64, last: Option<u64>) -> Forgetting {
 fn forget_row(txn: &mut Txn<'_>, row: Key) -> Decided<()> {
     txn.delete(row.clone());
     let Some((prefix, _)) = read_epoch(&row) else { return Ok(()) };
-    let rows = txn.scan(&prefix, &prefix.after_prefix(), usize::MAX)?;
-    if let Some((oldest, bytes)) = rows.last()
-        && says_nothing(prefix.column(), bytes)?
+    if let Some((oldest, bytes)) = txn.last(&prefix, &prefix.after_prefix())?
+        && says_nothing(prefix.column(), &bytes)?
     {
-        txn.delete(oldest.clone());
+        txn.delete(oldest);
     }
     Ok(())
 }
@@ -148,7 +147,7 @@ impl Store {
 
     async fn visit_share(&self, from: Key) -> Result<ShareRound, Failure> {
         let end = column(ROOT, keys::SHARES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let rows = self.rows(&from, &end, 1).await?;
         let Some((key, bytes)) = rows.first() else {
             return Ok(ShareRound::Deleted(column(ROOT, keys::DELETED_SHARES)));
         };
@@ -157,7 +156,7 @@ impl Store {
         let Some((account, share)) = keys::read_share(key) else { return Ok(ShareRound::Shares(next)) };
         let at = ShareAt { account, share };
         let share_keys = ShareKeys::new(born.id);
-        let head: Option<Head> = self.look(|txn| get(txn, &share_keys.head())).await?;
+        let head: Option<Head> = self.look(&share_keys.partition(), |txn| get(txn, &share_keys.head())).await?;
         if head.and_then(|head| head.ended).is_some_and(|ended| ended.life == born.life) {
             self.bury_share(&at).await?;
             return Ok(ShareRound::Shares(next));
@@ -168,7 +167,7 @@ impl Store {
 
     async fn visit_builds(&self, at: &ShareAt, space: Space, now: Timestamp) -> Result<(), Failure> {
         let all = ShareKeys::new(space.0).builds();
-        let rows = self.look(|txn| Ok(txn.scan(&all, &all.after_prefix(), PAGE)?)).await?;
+        let rows = self.rows(&all, &all.after_prefix(), PAGE).await?;
         for (key, bytes) in rows {
             let build: Build = decode(&bytes)?;
             let content = key.row().first_chunk().map(|content| u64::from_be_bytes(*content));
@@ -184,7 +183,7 @@ impl Store {
 
     async fn visit_deleted(&self, from: Key, now: Timestamp) -> Result<Option<ShareRound>, Failure> {
         let end = column(ROOT, keys::DELETED_SHARES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         for (key, bytes) in &rows {
             let (Some((account, share)), Some(version)) = (keys::read_share(key), keys::read_version(key)) else {
                 continue;

@@ -17,7 +17,7 @@ use lazuli_model::{Refusal, Timestamp};
 use serde::Serialize;
 
 use super::keys::{ShareKeys, at_epoch, read_epoch};
-use super::rows::{Head, Held, Name, NameRow, NodeRow, Snapshot, Superseded};
+use super::rows::{Head, Held, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
 use crate::claims::Trash;
 use crate::records::{Count, Record, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -40,6 +40,7 @@ pub(crate) struct Tree<'t, 'a> {
     /// What is read: the newest, or as a snapshot saw it.
     epoch: u64,
     head_changed: bool,
+    id_given: bool,
     /// Rows that a listing has read ahead, from there on.
     pub(super) ahead: BTreeMap<Key, Bytes>,
     pub(super) ahead_from: Key,
@@ -88,6 +89,7 @@ impl<'t, 'a> Tree<'t, 'a> {
             trash: Trash::default(),
             epoch,
             head_changed: false,
+            id_given: false,
             ahead: BTreeMap::new(),
             ahead_from: found.keys.head(),
         })
@@ -266,11 +268,16 @@ impl<'t, 'a> Tree<'t, 'a> {
         Ok(())
     }
 
+    /// An id that no entry of the share ever had: the stamp of this transaction. (Earlier versions counted from 1.)
     pub fn next_id(&mut self) -> FileId {
-        let head = self.change_head();
-        let id = FileId(head.next);
-        head.next += 1;
-        id
+        assert!(!self.id_given, "a transaction makes one entry: the next one may have the stamp after this one's");
+        self.id_given = true;
+        FileId(self.txn.stamp().0)
+    }
+
+    /// The lengths of all files together.
+    pub fn usage(&mut self) -> Decided<u64> {
+        Ok(get::<Usage>(self.txn, &self.keys.usage())?.map_or(self.head.usage, |usage| usage.0))
     }
 
     /// The share holds so many bytes more, and less. Growing beyond the quota is refused.
@@ -279,11 +286,12 @@ impl<'t, 'a> Tree<'t, 'a> {
             return Ok(());
         }
         let quota = u64::from(self.head.quota_gib) << 30;
-        let usage = self.head.usage.saturating_sub(before).saturating_add(after);
+        let used = self.usage()?;
+        let usage = used.saturating_sub(before).saturating_add(after);
         if after > before && usage > quota {
             return Err(Refusal::ShareSizeLimitReached.into());
         }
-        self.change_head().usage = usage;
+        self.txn.put(self.keys.usage(), encode(&Usage(usage)));
         Ok(())
     }
 

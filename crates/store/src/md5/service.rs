@@ -10,7 +10,7 @@ use std::vec;
 
 use bytes::{Buf, Bytes};
 use lazuli_engine::Fault;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::Md5;
 use super::lanes::{Block, INITIAL, LANES, advance_all, advance_one};
@@ -21,11 +21,16 @@ const WORKERS: usize = 2;
 /// So many blocks go by until new streams may join: 16 KiB of each.
 const TURN_BLOCKS: usize = 256;
 
+/// What uploads together hold that is yet to be digested: 64 MiB.
+const ROOM_KIB: usize = 64 << 10;
+
 /// A stream that will come back with its batch taken in.
 pub type Job = oneshot::Receiver<Md5>;
 
 pub struct Digests {
     shared: Arc<Shared>,
+    /// KiB that batches may have together, of all uploads.
+    room: Arc<Semaphore>,
     /// Whoever hands a batch over does the work.
     here: bool,
 }
@@ -46,12 +51,18 @@ struct Queue {
 
 impl Digests {
     pub fn new() -> Self {
-        Self { shared: Arc::default(), here: false }
+        Self { shared: Arc::default(), room: Arc::new(Semaphore::new(ROOM_KIB)), here: false }
     }
 
     /// Without threads, for a world that has only one.
     pub fn here() -> Self {
-        Self { shared: Arc::default(), here: true }
+        let room = Arc::new(Semaphore::new(ROOM_KIB));
+        Self { shared: Arc::default(), room, here: true }
+    }
+
+    /// Room for so many bytes more of a batch, if there is any. Without it, an upload digests what it has before it takes more.
+    pub fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.room.clone().try_acquire_many_owned(u32::try_from(bytes.div_ceil(1024)).ok()?).ok()
     }
 
     /// Hands a batch over. It may be empty.

@@ -172,3 +172,20 @@ async fn dead_worker_is_replaced() {
     // The stream's end is told while the worker unwinds, so the next batch may still meet the old one.
     while service.submit(Md5::new(), vec![Bytes::from_static(b"abc")]).unwrap().await.is_err() {}
 }
+
+/// H4. Uploads together gather no more than there is room for; who finds none digests each part at once, and none is lost.
+#[tokio::test]
+async fn without_room_nothing_is_gathered() {
+    let service = Digests::new();
+    let mut seed = Seed(5);
+    let whole = seed.bytes(300_000);
+    for taken in [0, 63 << 20, 64 << 20] {
+        let held = service.room(taken);
+        assert!(held.is_some(), "all that was taken before was given back");
+        let mut digesting = crate::upload::Digesting::new(&service);
+        for part in seed.cut(whole.clone()) {
+            digesting.update(part).await.unwrap();
+        }
+        assert_eq!(digesting.finish().await.unwrap(), expected(&whole));
+    }
+}

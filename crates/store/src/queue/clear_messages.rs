@@ -6,7 +6,8 @@ use lazuli_model::Refusal;
 use lazuli_model::queue::Queue;
 
 use super::{QueueAt, partition, stored};
-use crate::records::{DeadSpace, encode};
+use crate::records::encode;
+use crate::sweep::bury;
 use crate::{Failure, Store, keys};
 
 impl Store {
@@ -18,8 +19,7 @@ impl Store {
                 let queue = stored(txn, &at)?.ok_or(Refusal::QueueNotFound)?;
                 let space = Space(queue.id);
                 txn.put(keys::queue(&at), encode(&Queue { id, ..queue }));
-                let dead = DeadSpace { partition: keys::queue_partition(&at).to_vec(), emptied: None };
-                txn.put(keys::dead_space(space), encode(&dead));
+                bury(txn, &partition(&at), space);
                 Ok(space)
             })
             .await?;

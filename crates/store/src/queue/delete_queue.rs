@@ -4,7 +4,7 @@ use lazuli_engine::Space;
 use lazuli_model::Refusal;
 
 use super::{QueueAt, partition, stored};
-use crate::records::{DeadSpace, encode};
+use crate::sweep::bury;
 use crate::{Failure, Store, keys};
 
 impl Store {
@@ -14,8 +14,7 @@ impl Store {
             .transact(partition(&at), move |txn| {
                 let space = Space(stored(txn, &at)?.ok_or(Refusal::QueueNotFound)?.id);
                 txn.delete(keys::queue(&at));
-                let dead = DeadSpace { partition: keys::queue_partition(&at).to_vec(), emptied: None };
-                txn.put(keys::dead_space(space), encode(&dead));
+                bury(txn, &partition(&at), space);
                 Ok(space)
             })
             .await?;

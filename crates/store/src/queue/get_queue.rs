@@ -3,7 +3,7 @@
 use lazuli_model::Refusal;
 use lazuli_model::queue::Queue;
 
-use super::{QueueAt, head, stored};
+use super::{QueueAt, head, partition, stored};
 use crate::keys::QueueKeys;
 use crate::{Failure, Store};
 
@@ -16,16 +16,14 @@ pub struct FoundQueue {
 
 impl Store {
     pub async fn queue(&self, at: &QueueAt) -> Result<FoundQueue, Failure> {
-        self.look(|txn| {
-            let queue = stored(txn, at)?.ok_or(Refusal::QueueNotFound)?;
-            let count = head(txn, &QueueKeys::new(queue.id))?.count;
-            Ok(FoundQueue { queue, count })
-        })
-        .await
+        let queue = self.queue_for_access(at).await?.ok_or(Refusal::QueueNotFound)?;
+        let keys = QueueKeys::new(queue.id);
+        let head = self.look(&keys.partition(), |txn| head(txn, &keys)).await?;
+        Ok(FoundQueue { queue, count: head.count })
     }
 
     /// For judging who may: the stored policies.
     pub async fn queue_for_access(&self, at: &QueueAt) -> Result<Option<Queue>, Failure> {
-        self.look(|txn| stored(txn, at)).await
+        self.look(&partition(at), |txn| stored(txn, at)).await
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lazuli_engine::{Fault, Key};
 use lazuli_model::queue::Queue;
-use lazuli_model::{AccountName, QueueName};
+use lazuli_model::{AccountName, QueueName, Refusal};
 
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::decode;
@@ -35,11 +35,13 @@ impl Store {
         let all = keys::queues(account, list.prefix.as_bytes());
         let end = all.after_prefix();
         let from = match &list.marker {
-            Some(marker) => keys::queues(account, &decode_marker(marker)?).max(all),
+            Some(marker) => {
+                keys::queues(account, &decode_marker(marker).map_err(|_| Refusal::OutOfRangeInput)?).max(all)
+            }
             None => all,
         };
         let limit = (list.most as usize).saturating_add(1);
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, limit)?)).await?;
+        let rows = self.rows(&from, &end, limit).await?;
         let mut page = QueuePage { items: Vec::with_capacity(rows.len()), next: None };
         for (key, bytes) in rows {
             let name = name(&key, account)?;

@@ -60,13 +60,16 @@ impl Store {
     /// The space in which the queue's messages are. Whoever looked before it was cleared or deleted acts in a space that nobody
     /// looks into any more: as if just before.
     async fn queue_keys(&self, at: &QueueAt) -> Result<QueueKeys, Failure> {
-        let queue = self.look(|txn| stored(txn, at)).await?.ok_or(Refusal::QueueNotFound)?;
+        let queue = self.look(&partition(at), |txn| stored(txn, at)).await?.ok_or(Refusal::QueueNotFound)?;
         Ok(QueueKeys::new(queue.id))
     }
 }
 
 fn head(txn: &mut Txn<'_>, keys: &QueueKeys) -> Decided<Head> {
-    Ok(get(txn, &keys.head())?.unwrap_or_default())
+    let head: Head = get(txn, &keys.head())?.unwrap_or_default();
+    // One that is later than now was left by a clock that was set back since: what was put after that stands before it.
+    let first = if head.first > after(now(txn)) { Head::default().first } else { head.first };
+    Ok(Head { first, ..head })
 }
 
 /// What stands at a place, with its inline text if that is there.

@@ -1,9 +1,6 @@
 //! Peek Messages: what can be seen, without touching it.
 
-use lazuli_model::Refusal;
-
-use super::{Delivery, QueueAt, head, stored, text, visible};
-use crate::keys::QueueKeys;
+use super::{Delivery, QueueAt, head, text, visible};
 use crate::transact::now;
 use crate::{Failure, Store};
 
@@ -12,8 +9,8 @@ const BATCH: usize = 256;
 
 impl Store {
     pub async fn peek_messages(&self, at: &QueueAt, most: u32) -> Result<Vec<Delivery>, Failure> {
-        self.look(|txn| {
-            let keys = QueueKeys::new(stored(txn, at)?.ok_or(Refusal::QueueNotFound)?.id);
+        let keys = self.queue_keys(at).await?;
+        self.look(&keys.partition(), |txn| {
             let now = now(txn);
             let mut from = head(txn, &keys)?.first;
             let mut limit = most as usize;

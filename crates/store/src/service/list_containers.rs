@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use lazuli_engine::{Fault, Key, Txn};
 use lazuli_model::container::Container;
-use lazuli_model::{AccountName, ContainerName};
+use lazuli_model::{AccountName, ContainerName, Refusal};
 
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{DeletedContainer, decode};
@@ -24,12 +24,14 @@ const LIVE: [u8; 9] = [0, 255, 255, 255, 255, 255, 255, 255, 255];
 
 impl Store {
     pub async fn list_containers(&self, account: &AccountName, list: ListContainers) -> Result<ContainerPage, Failure> {
-        let marker = list.marker.as_deref().map(decode_marker).transpose()?.unwrap_or_default();
+        let marker = list.marker.as_deref().map(decode_marker).transpose();
+        // Rule B20.
+        let marker = marker.map_err(|_| Refusal::OutOfRangeInput)?.unwrap_or_default();
         let mut from = marker.max(list.prefix.as_bytes().to_vec());
         let mut items: Vec<ContainerItem> = Vec::new();
         loop {
             let limit = (list.most as usize).saturating_sub(items.len()).saturating_add(1).min(BATCH);
-            let (rows, horizon) = self.look(|txn| rows(txn, account, &list, &from, limit)).await?;
+            let (rows, horizon) = self.scan(keys::ROOT, |txn| rows(txn, account, &list, &from, limit)).await?;
             for (position, item) in rows {
                 let Some(item) = item.filter(|item| list.system || !SYSTEM.contains(&item.name.as_str())) else {
                     continue;

@@ -7,14 +7,15 @@ use std::collections::hash_map::Entry;
 use bytes::Bytes;
 use lazuli_engine::Txn;
 
-use super::edit::read_small;
+use super::edit::{read_small, small_row};
 use super::rows::visible;
-use super::window::{Place, Sealed, Span};
+use super::window::{Place, Span};
 use super::{Seen, WINDOW, Window};
+use crate::crypt::Sealed;
 use crate::keys::BlobKeys;
 use crate::records::{Claim, Run, Start, encode};
 use crate::transact::{Decided, get};
-use crate::upload::{Body, Received};
+use crate::upload::Received;
 
 /// Small bytes that fit into one transaction.
 const SMALL_MAX: usize = 16 << 20;
@@ -69,30 +70,37 @@ pub(crate) fn describe(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, wanted: W
         }
         let mut spans = Vec::with_capacity(window.spans.len());
         for span in window.spans.into_iter().filter(|span| span.written > wanted.since) {
-            shared &= wanted.sealed || span.sealed.is_none();
-            let place = match span.place {
+            shared &= wanted.sealed || span.sealed == Sealed::None;
+            let (place, skip, sealed) = match span.place {
                 Place::Hole => continue,
-                Place::Piece(run) => Place::Piece(run),
+                Place::Piece(run) => (Place::Piece(run), span.skip, span.sealed),
                 Place::Small { .. } if room == 0 || !shared => continue,
                 Place::Small { .. } => {
-                    let bytes = read_small(txn, keys, seen.content, &span)?;
+                    let (bytes, skip, sealed) = small_copy(txn, keys, seen.content, &span)?;
                     room = room.saturating_sub(bytes.len());
                     shared &= room > 0;
                     copy.smalls.push(bytes);
-                    Place::Small { stamp: 0, part: copy.smalls.len() as u32 - 1 }
+                    (Place::Small { stamp: 0, part: copy.smalls.len() as u32 - 1 }, skip, sealed)
                 }
-            };
-            let skip = if matches!(place, Place::Small { .. }) { 0 } else { span.skip };
-            // What is before the first byte of a small part is left behind with its row.
-            let sealed = match (span.place, span.sealed) {
-                (Place::Small { .. }, Some(sealed)) => Some(Sealed { at: sealed.at + u64::from(span.skip), ..sealed }),
-                (_, sealed) => sealed,
             };
             spans.push(Span { written: 1, place, skip, sealed, ..span });
         }
         copy.add(row.number, Window { spans });
     }
     Ok(Described { shared: shared.then_some(copy), ranges, cleared, next })
+}
+
+/// The row of a small span in a copy, and where in it the span begins. Where a part can be opened alone, what is before it in its row is
+/// left behind.
+fn small_copy(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: &Span) -> Decided<(Bytes, u32, Sealed)> {
+    Ok(match span.sealed {
+        Sealed::None => (read_small(txn, keys, content, span)?, 0, Sealed::None),
+        Sealed::Counter { nonce, at } => {
+            let at = at + u64::from(span.skip);
+            (read_small(txn, keys, content, span)?, 0, Sealed::Counter { nonce, at })
+        }
+        Sealed::Segments { .. } => (small_row(txn, keys, content, span)?, span.skip, span.sealed),
+    })
 }
 
 impl Copy {
@@ -116,7 +124,7 @@ impl Copy {
     /// Of bytes that were received one range after another.
     pub fn of_received(ranges: &[(u64, u64)], content: &Received) -> Self {
         let mut copy = Self::default();
-        let mut places = Places::of(&content.body);
+        let mut places = Places::of(content);
         let mut open: Option<(u64, Vec<Span>)> = None;
         let mut done = 0;
         for (mut from, to) in ranges.iter().copied() {
@@ -135,7 +143,7 @@ impl Copy {
                     place,
                     skip,
                     // Of the place, which began before what is skipped of it.
-                    sealed: content.nonce.map(|nonce| Sealed { nonce, at: done - u64::from(skip) }),
+                    sealed: content.cipher.part(done - u64::from(skip), content.length),
                 };
                 done += length;
                 open.get_or_insert((number, Vec::new())).1.push(span);
@@ -179,30 +187,42 @@ impl Copy {
 /// Received bytes, taken from their beginning on.
 struct Places {
     small: Bytes,
+    /// How much of `small`, which cannot be cut, was taken.
+    taken: u32,
+    /// How the bytes are stored.
+    sealed: Sealed,
     runs: std::vec::IntoIter<Run>,
     run: Option<(Run, u64)>,
 }
 
 impl Places {
-    fn of(body: &Body) -> Self {
-        let (place, small) = body.place();
+    fn of(content: &Received) -> Self {
+        let (place, small) = content.body.place();
+        let sealed = content.cipher.part(0, content.length);
         let mut runs = place.runs().to_vec().into_iter();
         let run = runs.next().map(|run| (run, 0));
-        Self { small, runs, run }
+        Self { small, taken: 0, sealed, runs, run }
     }
 
     /// At most `most` bytes: how many, where they are, and where in there.
     fn take(&mut self, most: u64, smalls: &mut Vec<Bytes>) -> (u64, Place, u32) {
         match &mut self.run {
             None => {
-                smalls.push(self.small.split_to((most as usize).min(self.small.len())));
-                (most, Place::Small { stamp: 0, part: smalls.len() as u32 - 1 }, 0)
+                let (row, skip) = if self.sealed.can_be_cut() {
+                    (self.small.split_to((most as usize).min(self.small.len())), 0)
+                } else {
+                    (self.small.clone(), self.taken)
+                };
+                self.taken += most as u32;
+                smalls.push(row);
+                (most, Place::Small { stamp: 0, part: smalls.len() as u32 - 1 }, skip)
             }
             Some((run, at)) => {
-                let length = most.min(run.length - *at);
+                let whole = self.sealed.length(run.length);
+                let length = most.min(whole - *at);
                 let taken = (length, Place::Piece(*run), *at as u32);
                 *at += length;
-                if *at == run.length {
+                if *at == whole {
                     self.run = self.runs.next().map(|run| (run, 0));
                 }
                 taken

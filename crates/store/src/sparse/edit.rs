@@ -4,11 +4,11 @@ use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Fault, Txn};
 
 use super::rows::{newest, visible};
-use super::window::{Place, Sealed, Span};
+use super::window::{Place, Span};
 use super::{Copy, Seen, WINDOW, Window};
 use crate::Received;
 use crate::claims::{Trash, lower, raise};
-use crate::crypt::Nonce;
+use crate::crypt::{Cipher, Sealed};
 use crate::keys::BlobKeys;
 use crate::records::{self, Claim, Garbage, Run, encode};
 use crate::transact::Decided;
@@ -19,24 +19,32 @@ pub(crate) struct Fill {
     length: u64,
     place: records::Place,
     small: Bytes,
-    nonce: Option<Nonce>,
+    cipher: Cipher,
 }
 
 impl Fill {
     pub fn of(content: &Received) -> Self {
         let (place, small) = content.body.place();
-        Self { length: content.length, place, small, nonce: content.nonce }
+        Self { length: content.length, place, small, cipher: content.cipher }
     }
 
     /// A few zeros that count as written.
     pub fn zeros(length: u64) -> Self {
         let small = Bytes::from(vec![0; length as usize]);
-        Self { length, place: records::Place::Inline, small, nonce: None }
+        Self { length, place: records::Place::Inline, small, cipher: Cipher::None }
     }
 
     /// For the part of the body that begins at `at`.
-    fn sealed(&self, at: u64) -> Option<Sealed> {
-        self.nonce.map(|nonce| Sealed { nonce, at })
+    fn sealed(&self, at: u64) -> Sealed {
+        self.cipher.part(at, self.length)
+    }
+
+    /// A row for `from..to` of the body, if that is small, and where in the row they begin. What can only be opened whole is kept whole.
+    fn row(&self, from: u64, to: u64) -> (Bytes, Sealed, u32) {
+        match self.sealed(from) {
+            cut if cut.can_be_cut() => (self.small.slice(from as usize..to as usize), cut, 0),
+            _ => (self.small.clone(), self.sealed(0), from as u32),
+        }
     }
 }
 
@@ -64,31 +72,33 @@ impl<'a> Editor<'a> {
                 while done < fill.length {
                     let (number, from, to) = slot(at + done, at + fill.length);
                     let length = u64::from(to - from);
-                    let place = self.keep_small(txn, fill.small.slice(done as usize..(done + length) as usize));
-                    let sealed = fill.sealed(done);
-                    self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip: 0, sealed })?;
+                    let (row, sealed, skip) = fill.row(done, done + length);
+                    let place = self.keep_small(txn, row);
+                    self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip, sealed })?;
                     done += length;
                 }
             }
             records::Place::Pieces(runs) => {
                 let mut start = at;
                 for run in runs {
-                    self.write_piece(txn, start, run, fill.sealed(start - at))?;
-                    start += run.length;
+                    let sealed = fill.sealed(start - at);
+                    self.write_piece(txn, start, run, sealed)?;
+                    start += sealed.length(run.length);
                 }
             }
         }
         Ok(())
     }
 
-    fn write_piece(&mut self, txn: &mut Txn<'_>, start: u64, run: &Run, sealed: Option<Sealed>) -> Decided<()> {
-        let end = start + run.length;
+    fn write_piece(&mut self, txn: &mut Txn<'_>, start: u64, run: &Run, sealed: Sealed) -> Decided<()> {
+        let length = sealed.length(run.length);
+        let end = start + length;
         let windows = end.div_ceil(WINDOW) - start / WINDOW;
         let holders = u32::try_from(windows).map_err(|_| Fault::Corrupt("a piece of more windows than any".into()))?;
         let claim = Claim { length: run.length, seal: run.seal, holders };
         txn.put(self.keys.claim(&run.piece()), encode(&claim));
         let mut done = 0;
-        while done < run.length {
+        while done < length {
             let (number, from, to) = slot(start + done, end);
             let skip = done as u32; // a piece is at most 64 MiB
             self.put(txn, number, Span { from, to, written: self.at.epoch, place: Place::Piece(*run), skip, sealed })?;
@@ -108,6 +118,22 @@ impl<'a> Editor<'a> {
             self.change(txn, row.number, |window| window.clear(first as u32, end as u32, epoch))?;
         }
         Ok(next.map(|number| number * WINDOW))
+    }
+
+    /// Remembers that `from..to`, where nothing is, was cleared at this epoch: a comparison with an earlier one tells it.
+    pub fn mark_cleared(&mut self, txn: &mut Txn<'_>, from: u64, to: u64) -> Decided<()> {
+        let mut at = from;
+        while at < to {
+            let (number, first, end) = slot(at, to);
+            let written = self.at.epoch;
+            self.put(
+                txn,
+                number,
+                Span { from: first, to: end, written, place: Place::Hole, skip: 0, sealed: Sealed::None },
+            )?;
+            at += u64::from(end - first);
+        }
+        Ok(())
     }
 
     /// Lays what was copied from elsewhere over what is there. Its pieces are lent, or staged for this very transaction.
@@ -224,21 +250,29 @@ impl<'a> Editor<'a> {
             }
             let written = window.spans[first..end].iter().map(|span| span.written).max().unwrap_or(self.at.epoch);
             let place = self.keep_small(txn, bytes.freeze());
-            window.spans.splice(first..end, [Span { from, to, written, place, skip: 0, sealed: None }]);
+            window.spans.splice(first..end, [Span { from, to, written, place, skip: 0, sealed: Sealed::None }]);
         }
         Ok(())
     }
 }
 
-/// The bytes of a span that is small.
+/// The bytes of a span that is small, as they are stored.
 pub(super) fn read_small(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: &Span) -> Decided<Bytes> {
+    let row = small_row(txn, keys, content, span)?;
+    let (from, to) = (span.skip as usize, (span.skip + span.to - span.from) as usize);
+    if row.len() < to {
+        return Err(Fault::Corrupt("small bytes are fewer than a window says".into()).into());
+    }
+    Ok(row.slice(from..to))
+}
+
+/// The row that a small span is in.
+pub(super) fn small_row(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: &Span) -> Decided<Bytes> {
     let Place::Small { stamp, part } = span.place else {
         return Err(Fault::Corrupt("a piece was taken for small bytes".into()).into());
     };
-    let bytes = txn.get(&keys.small(content, stamp, part))?;
-    let (from, to) = (span.skip as usize, (span.skip + span.to - span.from) as usize);
-    let bytes = bytes.filter(|bytes| bytes.len() >= to);
-    Ok(bytes.ok_or_else(|| Fault::Corrupt("small bytes that a window names are missing".into()))?.slice(from..to))
+    let row = txn.get(&keys.small(content, stamp, part))?;
+    Ok(row.ok_or_else(|| Fault::Corrupt("small bytes that a window names are missing".into()))?)
 }
 
 /// The window that `at` is in, and what of `at..end` is in it.

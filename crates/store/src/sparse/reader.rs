@@ -7,12 +7,13 @@ use bytes::Bytes;
 use lazuli_engine::content::Chunks;
 use lazuli_engine::{Fault, Txn};
 
-use super::edit::read_small;
+use super::edit::small_row;
 use super::rows::visible;
-use super::window::{Place, Sealed};
+use super::window::Place;
 use super::{Seen, WINDOW};
-use crate::crypt::CustomerKey;
+use crate::crypt::{CustomerKey, Sealed};
 use crate::keys::BlobKeys;
+use crate::readers::{Hold, Opening};
 use crate::records::Run;
 use crate::transact::Decided;
 use crate::{Failure, Store};
@@ -23,7 +24,7 @@ const SMALL_BYTES: usize = 4 << 20;
 
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
-/// Whoever makes one holds a pin from before its first look, and keeps the content's rows from being collected until it has ended.
+/// Holds the pieces that its last look found. Its maker holds the content, and with it the rows.
 pub(crate) struct SparseReader {
     keys: BlobKeys,
     seen: Seen,
@@ -32,8 +33,7 @@ pub(crate) struct SparseReader {
     batch: Batch,
     /// The piece that is being read.
     stream: Option<Box<dyn Chunks>>,
-    /// Of the part that is being read, with where it begins.
-    sealed: Option<(Sealed, u64)>,
+    pieces: Hold,
 }
 
 /// What a look found.
@@ -48,14 +48,16 @@ pub(crate) struct Batch {
 struct Part {
     from: u64,
     to: u64,
-    bytes: Where,
-    /// How it is encrypted, and where in its body it begins.
-    sealed: Option<Sealed>,
+    place: Where,
+    /// Where in its place it begins.
+    skip: u64,
+    /// How the bytes of the place are stored.
+    sealed: Sealed,
 }
 
 enum Where {
     Here(Bytes),
-    Piece { run: Run, skip: u64 },
+    Piece(Run),
 }
 
 impl Batch {
@@ -76,35 +78,37 @@ impl Batch {
                 }
                 span.to = span.to.min((to - start).min(WINDOW) as u32);
                 let (first, end) = (start + u64::from(span.from), start + u64::from(span.to));
-                let bytes = match span.place {
+                let place = match span.place {
                     Place::Hole => continue,
-                    Place::Piece(run) => Where::Piece { run, skip: span.skip.into() },
+                    Place::Piece(run) => Where::Piece(run),
                     Place::Small { .. } => {
                         let Some(left) = room.checked_sub((span.to - span.from) as usize) else {
                             return Ok(Self { parts, start: from, end: first });
                         };
                         room = left;
-                        Where::Here(read_small(txn, keys, seen.content, &span)?)
+                        Where::Here(small_row(txn, keys, seen.content, &span)?)
                     }
                 };
-                let sealed = span.sealed.map(|sealed| Sealed { at: sealed.at + u64::from(span.skip), ..sealed });
-                parts.push(Part { from: first, to: end, bytes, sealed });
+                parts.push(Part { from: first, to: end, place, skip: span.skip.into(), sealed: span.sealed });
             }
         }
         let end = next.map_or(to, |number| number * WINDOW).clamp(from, to);
         Ok(Self { parts, start: from, end })
     }
+
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.parts.iter().filter_map(|part| match &part.place {
+            Where::Here(_) => None,
+            Where::Piece(run) => Some(run),
+        })
+    }
 }
 
 impl SparseReader {
-    /// A reader that has a batch from its first look.
-    pub fn new(keys: BlobKeys, seen: Seen, batch: Batch) -> Self {
-        Self { keys, seen, from: 0, to: 0, batch, stream: None, sealed: None }
-    }
-
-    /// Whether `from..to` needs no more rows.
-    pub fn has(&self, from: u64, to: u64) -> bool {
-        from >= to || (self.batch.start <= from && to <= self.batch.end)
+    /// A reader that has a batch from its first look, before which it entered.
+    pub fn new(keys: BlobKeys, seen: Seen, batch: Batch, opening: &Opening) -> Self {
+        let pieces = opening.hold_pieces(batch.runs());
+        Self { keys, seen, from: 0, to: 0, batch, stream: None, pieces }
     }
 
     pub fn seek(&mut self, from: u64, to: u64) {
@@ -116,7 +120,7 @@ impl SparseReader {
         loop {
             if let Some(stream) = &mut self.stream {
                 match stream.next().await? {
-                    Some(bytes) => return Ok(Some(self.give(bytes, key)?)),
+                    Some(bytes) => return Ok(Some(self.give(bytes))),
                     None => self.stream = None,
                 }
             }
@@ -125,44 +129,39 @@ impl SparseReader {
             }
             if self.from < self.batch.start || self.from >= self.batch.end {
                 let (keys, seen, from, to) = (&self.keys, self.seen, self.from, self.to);
-                self.batch = store.look(|txn| Batch::load(txn, keys, seen, from, to)).await?;
+                let opening = store.readers.enter();
+                self.batch = store.look(&keys.partition(), |txn| Batch::load(txn, keys, seen, from, to)).await?;
+                self.pieces = opening.hold_pieces(self.batch.runs());
             }
-            if let Some(bytes) = self.advance(store) {
-                return Ok(Some(self.give(bytes, key)?));
+            if let Some(bytes) = self.advance(store, key)? {
+                return Ok(Some(self.give(bytes)));
             }
         }
     }
 
-    /// Bytes from `from` on, as the client sent them.
-    fn give(&mut self, bytes: Bytes, key: Option<&CustomerKey>) -> Result<Bytes, Fault> {
-        let bytes = match (self.sealed, key) {
-            (None, _) => bytes,
-            (Some((sealed, start)), Some(key)) => key.apply(sealed.nonce, sealed.at + (self.from - start), bytes),
-            (Some(_), None) => return Err(Fault::Corrupt("encrypted content was opened without its key".into())),
-        };
+    fn give(&mut self, bytes: Bytes) -> Bytes {
         self.from += bytes.len() as u64;
-        Ok(bytes)
+        bytes
     }
 
     /// Bytes that are here, or none and a stream to take them from.
-    fn advance(&mut self, store: &Store) -> Option<Bytes> {
+    fn advance(&mut self, store: &Store, key: Option<&CustomerKey>) -> Result<Option<Bytes>, Fault> {
         let end = self.to.min(self.batch.end);
         let at = self.batch.parts.partition_point(|part| part.to <= self.from);
-        self.sealed = None;
         match self.batch.parts.get(at) {
             Some(part) if part.from <= self.from => {
-                let (from, to) = (self.from - part.from, part.to.min(end) - part.from);
-                self.sealed = part.sealed.map(|sealed| (sealed, part.from));
-                match &part.bytes {
-                    Where::Here(bytes) => Some(bytes.slice(from as usize..to as usize)),
-                    Where::Piece { run, skip } => {
-                        self.stream = Some(store.content.read(run.piece(), skip + from, skip + to));
-                        None
+                let before = part.skip + (self.from - part.from);
+                let after = part.skip + (part.to.min(end) - part.from);
+                match &part.place {
+                    Where::Here(row) => part.sealed.open(key, row, before, after).map(Some),
+                    Where::Piece(run) => {
+                        self.stream = Some(part.sealed.read(&*store.content, key, run.piece(), before, after)?);
+                        Ok(None)
                     }
                 }
             }
-            Some(part) => Some(zeros(part.from.min(end) - self.from)),
-            None => Some(zeros(end - self.from)),
+            Some(part) => Ok(Some(zeros(part.from.min(end) - self.from))),
+            None => Ok(Some(zeros(end - self.from))),
         }
     }
 }

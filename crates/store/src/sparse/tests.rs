@@ -10,7 +10,7 @@ use lazuli_engine::{BoxFuture, Clock, Embedded, Engine, Memory, Space, Stamp, co
 use super::window::{Place, Span};
 use super::*;
 use crate::claims::Trash;
-use crate::crypt::CustomerKey;
+use crate::crypt::{Cipher, CustomerKey, Sealed};
 use crate::keys::{self, BlobKeys};
 use crate::records::{Garbage, Run};
 use crate::upload::{Body, Received};
@@ -179,10 +179,15 @@ impl Trial {
     }
 
     async fn read(&self, seen: Seen, from: usize, to: usize) -> Result<Vec<u8>, Failure> {
-        let (_pin, _generation) = (self.store.content.pin(), self.store.readers.enter());
+        let opening = self.store.readers.enter();
         let (keys, first) = (&self.keys, (from + to) / 2);
-        let batch = self.store.look(|txn| Batch::load(txn, keys, seen, from as u64, first as u64)).await?;
-        let mut reader = SparseReader::new(keys.clone(), seen, batch);
+        let batch = self
+            .store
+            .look(&self.keys.partition(), |txn| Batch::load(txn, keys, seen, from as u64, first as u64))
+            .await?;
+        let _hold = opening.hold(keys, seen.content);
+        let mut reader = SparseReader::new(keys.clone(), seen, batch, &opening);
+        drop(opening);
         reader.seek(from as u64, to as u64);
         let mut bytes = Vec::new();
         while let Some(part) = reader.next(&self.store, None).await? {
@@ -210,14 +215,16 @@ impl Trial {
         let stretch = |from: u64| Stretch { from, to: to as u64, most: 2 };
         let (mut found, mut next) = (Vec::new(), Some(from as u64));
         while let Some(from) = next {
-            let (page, rest) = self.store.look(|txn| ranges(txn, keys, seen, stretch(from))).await.unwrap();
+            let (page, rest) =
+                self.store.look(&self.keys.partition(), |txn| ranges(txn, keys, seen, stretch(from))).await.unwrap();
             page.into_iter().for_each(|range| super::ranges::join(&mut found, range));
             next = rest;
         }
         assert_eq!(found, runs(from, to, |at| want.written[at] != 0), "ranges in {from}..{to} at {epoch}");
         if older < epoch {
             let whole = Stretch { from: from as u64, to: to as u64, most: usize::MAX };
-            let (found, _) = self.store.look(|txn| diff(txn, keys, older, seen, whole)).await.unwrap();
+            let (found, _) =
+                self.store.look(&self.keys.partition(), |txn| diff(txn, keys, older, seen, whole)).await.unwrap();
             let since = older as u8;
             let written = runs(from, to, |at| want.written[at] > since);
             let mut all: Vec<Difference> = written.into_iter().map(Difference::Written).collect();
@@ -257,14 +264,14 @@ async fn program(engine: Arc<dyn Engine>, name: &str, seed: u64, steps: usize) {
     run.sweep().await;
     let (from, to) =
         (keys::column(Space(9), lazuli_engine::Column(0)), keys::column(Space(10), lazuli_engine::Column(0)));
-    let left = run.store.look(|txn| Ok(txn.scan(&from, &to, 10)?)).await.unwrap();
+    let left = run.store.look(&run.keys.partition(), |txn| Ok(txn.scan(&from, &to, 10)?)).await.unwrap();
     assert!(left.is_empty(), "seed {seed} leaves rows: {left:?}");
     assert_eq!(content.size(), 0, "seed {seed} leaves bytes");
 }
 
 fn inline(bytes: Vec<u8>) -> Received {
     let (length, body) = (bytes.len() as u64, Body::Inline(bytes.into()));
-    Received { length, crc64: 0, md5: None, nonce: None, body }
+    Received { length, crc64: 0, md5: None, cipher: Cipher::None, body }
 }
 
 fn clock() -> Clock {
@@ -274,14 +281,14 @@ fn clock() -> Clock {
 #[tokio::test]
 async fn programs_on_the_plain_engine() {
     for seed in 0..12 {
-        program(Arc::new(Memory::with_clock(clock())), ["blob", ""][seed as usize % 2], seed, 60).await;
+        program(Arc::new(Memory::laid_out(crate::layout, clock())), ["blob", ""][seed as usize % 2], seed, 60).await;
     }
 }
 
 #[tokio::test]
 async fn programs_on_an_engine_with_the_manners_of_a_cluster() {
     for seed in 100..106 {
-        let engine = Memory::distributed_with(Manners::rough(seed), clock());
+        let engine = Memory::distributed_with(Manners::rough(seed), crate::layout, clock());
         program(Arc::new(engine), ["blob", ""][seed as usize % 2], seed, 40).await;
     }
 }
@@ -299,7 +306,7 @@ async fn programs_on_the_embedded_engine() {
 
 #[tokio::test]
 async fn what_a_customers_key_encrypts_is_read_with_it_alone() {
-    let (engine, content) = (Arc::new(Memory::with_clock(clock())), content::Memory::new());
+    let (engine, content) = (Arc::new(Memory::laid_out(crate::layout, clock())), content::Memory::new());
     let run = Trial::new(engine, content, "secret", 1);
     let key = CustomerKey::new([7; 32], [0; 32]);
     let mut want = vec![0; 2 * WINDOW as usize];
@@ -322,8 +329,10 @@ async fn what_a_customers_key_encrypts_is_read_with_it_alone() {
     }
     let (to, keys, seen) = (2 * WINDOW, &run.keys, run.at());
     for from in [0, WINDOW - 55_555, WINDOW - 7, WINDOW + 100] {
-        let batch = run.store.look(|txn| Batch::load(txn, keys, seen, from, to)).await.unwrap();
-        let mut reader = SparseReader::new(keys.clone(), seen, batch);
+        let opening = run.store.readers.enter();
+        let batch = run.store.look(&run.keys.partition(), |txn| Batch::load(txn, keys, seen, from, to)).await.unwrap();
+        let mut reader = SparseReader::new(keys.clone(), seen, batch, &opening);
+        drop(opening);
         reader.seek(from, to);
         let mut bytes = Vec::new();
         while let Some(part) = reader.next(&run.store, Some(&key)).await.unwrap() {
@@ -337,7 +346,7 @@ async fn what_a_customers_key_encrypts_is_read_with_it_alone() {
 
 #[tokio::test]
 async fn many_small_writes_stay_a_short_list() {
-    let engine = Arc::new(Memory::with_clock(clock()));
+    let engine = Arc::new(Memory::laid_out(crate::layout, clock()));
     let mut run = Trial::new(engine.clone(), content::Memory::new(), "log", 1);
     let keys = run.keys.clone();
     for at in 0..3000u64 {
@@ -372,7 +381,7 @@ async fn many_small_writes_stay_a_short_list() {
 
 #[tokio::test]
 async fn one_page_in_a_tebibyte_costs_a_page() {
-    let engine = Arc::new(Memory::with_clock(clock()));
+    let engine = Arc::new(Memory::laid_out(crate::layout, clock()));
     let run = Trial::new(engine.clone(), content::Memory::new(), "disk", 1);
     let (keys, seen, at) = (run.keys.clone(), run.at(), (1 << 40) - 512);
     run.store
@@ -387,7 +396,7 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
         .unwrap();
     assert_eq!(engine.entries().len(), 2);
     let whole = Stretch { from: 0, to: 1 << 40, most: 10 };
-    let found = run.store.look(|txn| ranges(txn, &run.keys, seen, whole)).await.unwrap();
+    let found = run.store.look(&run.keys.partition(), |txn| ranges(txn, &run.keys, seen, whole)).await.unwrap();
     assert_eq!((found.0.as_slice(), found.1), (std::slice::from_ref(&(at..1 << 40)), None));
     assert_eq!(run.read(seen, at as usize - 3, at as usize + 2).await.unwrap(), [0, 0, 0, 1, 1]);
 }
@@ -395,7 +404,7 @@ async fn one_page_in_a_tebibyte_costs_a_page() {
 #[test]
 fn a_cut_leaves_what_is_beside_it() {
     let run = Run { extent: 1, offset: 0, length: 100, seal: 0 };
-    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip, sealed: None };
+    let span = |from, to, skip| Span { from, to, written: 1, place: Place::Piece(run), skip, sealed: Sealed::None };
     let cases = [
         ((0, 10), vec![span(10, 60, 0)]),
         ((0, 10 + 1), vec![span(11, 60, 1)]),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::crypt::Nonce;
+use crate::crypt::Sealed;
 use crate::records::{Run, Start};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,17 +17,10 @@ pub(crate) struct Span {
     /// The epoch of the write, which may be older than the row's.
     pub written: u64,
     pub place: Place,
-    /// Where in its place the span's bytes begin.
+    /// Where in its place the span's bytes begin, counted in bytes as they were sent.
     pub skip: u32,
-    /// Of what a customer's key encrypts.
-    pub sealed: Option<Sealed>,
-}
-
-/// How the bytes of a place are encrypted: as part of a body, in which they begin at `at`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sealed {
-    pub nonce: Nonce,
-    pub at: u64,
+    /// How the bytes of the place are stored.
+    pub sealed: Sealed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +84,14 @@ impl Window {
         let first = self.spans[..end].partition_point(|span| span.to <= from);
         let hole = |span: &Span| {
             let written = if span.place == Place::Hole { span.written } else { epoch };
-            Span { from: span.from.max(from), to: span.to.min(to), written, place: Place::Hole, skip: 0, sealed: None }
+            Span {
+                from: span.from.max(from),
+                to: span.to.min(to),
+                written,
+                place: Place::Hole,
+                skip: 0,
+                sealed: Sealed::None,
+            }
         };
         let holes: Vec<Span> = self.spans[first..end].iter().map(hole).filter(|hole| hole.written > 1).collect();
         let hit = self.cut(from, to);
@@ -154,7 +154,7 @@ impl Window {
         for at in 1..=self.spans.len() {
             let goes_on = self.spans.get(at).is_some_and(|span| {
                 let before = &self.spans[at - 1];
-                let small = |span: &Span| matches!(span.place, Place::Small { .. }) && span.sealed.is_none();
+                let small = |span: &Span| matches!(span.place, Place::Small { .. }) && span.sealed == Sealed::None;
                 small(before) && small(span) && joins(before, span) && span.to - self.spans[first].from <= SMALL_MAX
             });
             if !goes_on {

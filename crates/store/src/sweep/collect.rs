@@ -1,12 +1,13 @@
 //! Collecting a partition's garbage: chunks and blocks of dead lists, then the pieces that nobody holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::task::Poll;
 
 use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
 
+use crate::blob::{delete_cut, purge_some};
 use crate::claims::{Trash, lower};
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
@@ -31,25 +32,17 @@ struct Loose {
 }
 
 impl Store {
-    /// One step in each of `partitions`. What has more to do is hinted again; what has readers waits.
+    /// One step in each of `partitions`. What has more to do is hinted again, and so is what was held, when it no longer is.
     pub(super) async fn collect(
         &self,
         partitions: Vec<BlobKeys>,
-        waiting: &mut BTreeMap<BlobKeys, Line>,
+        lines: &mut BTreeMap<Key, Line>,
         resting: &mut BTreeMap<BlobKeys, Timestamp>,
     ) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         let mut loose = Vec::new();
         for keys in partitions {
-            let rows = self.look(|txn| garbage(txn, &keys)).await?;
-            if rows.iter().any(|(_, dead)| dead.0.iter().any(has_rows_to_read)) {
-                let line = self.readers.draw_line();
-                if !line.passed() && self.has_long_manifest(&keys, &rows).await? {
-                    waiting.insert(keys, line);
-                    continue;
-                }
-            }
-            for (row, dead) in rows {
+            for (row, dead) in self.ripe(&keys, lines).await? {
                 match loose_only(&dead) {
                     Some(runs) => loose.push(Loose { keys: keys.clone(), row, runs }),
                     None => {
@@ -92,24 +85,47 @@ impl Store {
         Ok(free)
     }
 
-    async fn has_long_manifest(&self, keys: &BlobKeys, rows: &[(Key, Dead)]) -> Result<bool, Failure> {
-        self.look(|txn| {
-            for item in rows.iter().flat_map(|(_, dead)| &dead.0) {
-                let (rows, most) = match item {
-                    Garbage::Content { id, .. } => (keys.chunks(*id), 1),
-                    Garbage::Sparse(forget) => (keys.windows(forget.content), 0),
-                    Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Pieces(_) => continue,
-                };
-                if txn.scan(&rows, &rows.after_prefix(), most + 1)?.len() > most {
-                    return Ok(true);
+    /// The first garbage rows of a partition that no reader keeps from being collected.
+    async fn ripe(&self, keys: &BlobKeys, lines: &mut BTreeMap<Key, Line>) -> Result<Vec<(Key, Dead)>, Failure> {
+        let (mut from, mut heirs) = (keys.garbage(0), BTreeSet::new());
+        loop {
+            let rows = self.look(&keys.partition(), |txn| garbage(txn, keys, &from)).await?;
+            let next = rows.last().filter(|_| rows.len() == ROWS).map(|(last, _)| last.successor());
+            let drawn = self.readers.draw_line();
+            let mut ripe = Vec::new();
+            for (row, dead) in rows {
+                // Whoever entered after the row was first seen cannot have found what it is about.
+                let line = lines.get(&row).copied().unwrap_or(drawn);
+                if self.readers.have_opened(line, Some(keys)) && self.is_ripe(keys, &row, &dead, line, &mut heirs) {
+                    lines.remove(&row);
+                    ripe.push((row, dead));
+                } else {
+                    lines.insert(row, line);
                 }
             }
-            Ok(false)
-        })
-        .await
+            match next {
+                Some(next) if ripe.is_empty() && self.readers.have_opened(drawn, Some(keys)) => from = next,
+                Some(_) | None => return Ok(ripe),
+            }
+        }
     }
 
-    /// Gives the pieces back, and forgets the rows once that is done. Slow readers make it take long: it goes on by itself.
+    /// `heirs` are contents that took pieces over, with their claims, from one that is not ripe: their pieces are its reader's too.
+    fn is_ripe(&self, keys: &BlobKeys, row: &Key, dead: &Dead, line: Line, heirs: &mut BTreeSet<u64>) -> bool {
+        let is_ripe = |item: &Garbage| match item {
+            Garbage::Content { id, .. } => !heirs.contains(id) && self.readers.may_collect(keys, *id, line),
+            Garbage::Sparse(forget) => self.readers.may_collect(keys, forget.content, line),
+            Garbage::Pieces(runs) => self.readers.may_free(keys, runs, line),
+            Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Cut | Garbage::Purged { .. } => true,
+        };
+        let ripe = dead.0.iter().all(is_ripe);
+        if !ripe && dead.0.iter().any(hands_over) {
+            heirs.extend(keys.garbage_stamp(row));
+        }
+        ripe
+    }
+
+    /// Gives the pieces back, and forgets the rows once that is done. It may take long, and goes on by itself.
     async fn free(&self, loose: Vec<Loose>) -> Result<(), Failure> {
         let fresh = |loose: &Loose| self.sweep.with(|hints| hints.freeing.insert(loose.row.clone()));
         let loose: Vec<Loose> = loose.into_iter().filter(fresh).collect();
@@ -159,17 +175,21 @@ impl Store {
     }
 }
 
-fn garbage(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Vec<(Key, Dead)>> {
-    let from = keys.garbage(0);
-    let rows = txn.scan(&from, &keys.garbage(u64::MAX).successor(), ROWS)?;
+fn garbage(txn: &mut Txn<'_>, keys: &BlobKeys, from: &Key) -> Decided<Vec<(Key, Dead)>> {
+    let rows = txn.scan(from, &keys.garbage(u64::MAX).successor(), ROWS)?;
     rows.into_iter().map(|(key, bytes)| Ok((key, decode(&bytes)?))).collect()
 }
 
-/// Whether somebody may still be on the way through the rows of a long content.
-fn has_rows_to_read(item: &Garbage) -> bool {
+/// Whether pieces of a dead list went over to the one that was written in its place.
+fn hands_over(item: &Garbage) -> bool {
     match item {
-        Garbage::Content { .. } | Garbage::Sparse(_) => true,
-        Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Pieces(_) => false,
+        Garbage::Content { kept, .. } => *kept != Kept::Nothing,
+        Garbage::Sparse(_)
+        | Garbage::Epoch { .. }
+        | Garbage::Superseded { .. }
+        | Garbage::Pieces(_)
+        | Garbage::Cut
+        | Garbage::Purged { .. } => false,
     }
 }
 
@@ -179,9 +199,12 @@ fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
     for item in &dead.0 {
         match item {
             Garbage::Pieces(pieces) => runs.extend_from_slice(pieces),
-            Garbage::Content { .. } | Garbage::Epoch { .. } | Garbage::Sparse(_) | Garbage::Superseded { .. } => {
-                return None;
-            }
+            Garbage::Content { .. }
+            | Garbage::Epoch { .. }
+            | Garbage::Sparse(_)
+            | Garbage::Superseded { .. }
+            | Garbage::Cut
+            | Garbage::Purged { .. } => return None,
         }
     }
     Some(runs)
@@ -209,6 +232,8 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
                 None => true,
             },
             Garbage::Superseded { snapshot } => collect_superseded(txn, &keys, *snapshot, &mut more)?,
+            Garbage::Cut => delete_cut(txn, &keys, &mut more)?,
+            Garbage::Purged { until } => purge_some(txn, &keys, *until, &mut more)?,
             Garbage::Pieces(_) => true,
         };
         if done {

@@ -11,8 +11,9 @@
 //! * That same transaction writes the piece into a `Pieces` row, and only what is in such a row is given back. So the bytes go
 //!   after the names, durably; and a crash in between repeats the giving back, which does no harm.
 //! * In a dead space no row can be reached at all; its claims become `Pieces` rows in the same way.
-//! * Whoever opened a blob before that has a pin, which `Content::free` waits for; and the rows of a long manifest wait for
-//!   its readers (`readers`).
+//! * A reader that opened a blob before that holds its content, whose rows and claims wait for it; and what a reader found of a content
+//!   that is written in place, it holds piece by piece (`readers`). Both delay what is held, and nothing else.
+//! * A list that took pieces over from an earlier one (`Kept`) waits for the readers of the earlier one, too.
 //! * Bytes that were staged and never claimed: while this process lives, `Staged` knows what became of them. After a crash, an
 //!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`).
 
@@ -20,6 +21,8 @@ mod collect;
 mod round;
 mod settle;
 mod space;
+
+pub(crate) use space::bury;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +32,7 @@ use lazuli_model::Timestamp;
 use tokio::sync::Notify;
 
 use crate::keys::BlobKeys;
-use crate::readers::Line;
+use crate::readers::{Line, Readers};
 use crate::{Failure, Store};
 
 /// Hints beyond this are forgotten; a round finds what they were about.
@@ -62,8 +65,8 @@ struct Progress {
     round: Option<round::Round>,
     last_round: Option<Timestamp>,
     spaces: BTreeMap<Space, space::Emptying>,
-    /// Partitions whose long manifests somebody still reads.
-    waiting: BTreeMap<BlobKeys, Line>,
+    /// Garbage rows that wait for readers, with the line that was drawn when the row was first seen.
+    lines: BTreeMap<Key, Line>,
     /// Partitions with a piece that a copy may be about to claim, until then.
     resting: BTreeMap<BlobKeys, Timestamp>,
 }
@@ -90,7 +93,7 @@ impl Sweep {
         self.wake();
     }
 
-    fn hint_partition(&self, keys: BlobKeys) {
+    pub fn hint_partition(&self, keys: BlobKeys) {
         self.with(|hints| {
             if hints.partitions.len() < HINTS_MAX {
                 hints.partitions.insert(keys);
@@ -150,10 +153,10 @@ impl Store {
         if self.settle_step(&mut progress.settling).await? {
             return Ok(true);
         }
-        progress.admit_waiting(&self.sweep, self.now());
+        progress.admit_rested(&self.sweep, self.now());
         let partitions = self.sweep.with(Hints::take_partitions);
         if !partitions.is_empty() {
-            self.collect(partitions, &mut progress.waiting, &mut progress.resting).await?;
+            self.collect(partitions, &mut progress.lines, &mut progress.resting).await?;
             return Ok(true);
         }
         let now = self.now();
@@ -161,7 +164,7 @@ impl Store {
             self.expire(keys).await?;
             return Ok(true);
         }
-        let due = self.sweep.with(|hints| hints.spaces.pop_first()).or_else(|| progress.space_due(now));
+        let due = self.sweep.with(|hints| hints.spaces.pop_first()).or_else(|| progress.space_due(&self.readers, now));
         if let Some(space) = due {
             let emptying = progress.spaces.entry(space).or_default();
             if !self.empty_step(space, emptying, now).await? {
@@ -191,17 +194,14 @@ impl Hints {
 }
 
 impl Progress {
-    /// Partitions whose readers have gone, or whose time has come.
-    fn admit_waiting(&mut self, sweep: &Sweep, now: Timestamp) {
+    /// Partitions whose time has come.
+    fn admit_rested(&mut self, sweep: &Sweep, now: Timestamp) {
         for (keys, _) in self.resting.extract_if(.., |_, until| *until <= now) {
-            sweep.hint_partition(keys);
-        }
-        for (keys, _) in self.waiting.extract_if(.., |_, line| line.passed()) {
             sweep.hint_partition(keys);
         }
     }
 
-    fn space_due(&self, now: Timestamp) -> Option<Space> {
-        self.spaces.iter().find(|(_, emptying)| emptying.is_due(now)).map(|(space, _)| *space)
+    fn space_due(&self, readers: &Readers, now: Timestamp) -> Option<Space> {
+        self.spaces.iter().find(|(_, emptying)| emptying.is_due(readers, now)).map(|(space, _)| *space)
     }
 }

@@ -75,6 +75,7 @@ impl Store {
             Some(round) => round,
             None if self.round_is_due(progress.last_round, now) => {
                 progress.last_round = Some(now);
+                progress.lines.clear(); // other gateways may have collected some of the rows; those that wait get newer lines
                 Round::Containers(keys::column(keys::ROOT, keys::CONTAINERS))
             }
             None => return Ok(false),
@@ -110,7 +111,7 @@ impl Store {
 
     async fn next_container(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::CONTAINERS).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let rows = self.rows(&from, &end, 1).await?;
         let Some((key, bytes)) = rows.first() else {
             return Ok(Round::Deleted(keys::column(keys::ROOT, keys::DELETED_CONTAINERS)));
         };
@@ -120,7 +121,7 @@ impl Store {
 
     async fn visit_garbage(&self, space: Space, from: Key, next: Key) -> Result<Round, Failure> {
         let end = keys::column(space, keys::GARBAGE).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         for (key, _) in &rows {
             self.sweep.hint_partition(BlobKeys::of(space, keys::name_of(key)));
         }
@@ -132,7 +133,7 @@ impl Store {
 
     async fn visit_pending(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
         let end = keys::column(space, keys::PENDING).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         for (key, bytes) in &rows {
             if is_old(&decode(bytes)?, now) {
                 self.drop_old_blocks(BlobKeys::of(space, keys::name_of(key))).await?;
@@ -146,7 +147,7 @@ impl Store {
 
     async fn visit_due(&self, space: Space, next: Key, now: Timestamp) -> Result<Round, Failure> {
         let (from, end) = (keys::column(space, keys::DUE), keys::due_before(space, now));
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         let full = rows.len() == PAGE;
         for (key, _) in rows {
             self.drop_due(space, key).await?;
@@ -161,7 +162,7 @@ impl Store {
     /// Their spaces have garbage as others have, until they go.
     async fn next_deleted(&self, from: Key, now: Timestamp) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::DELETED_CONTAINERS).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let rows = self.rows(&from, &end, 1).await?;
         let Some((key, bytes)) = rows.first() else {
             return Ok(Round::TagNames(keys::column(keys::ROOT, keys::TAG_NAMES)));
         };
@@ -176,7 +177,7 @@ impl Store {
 
     async fn visit_tag_names(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::TAG_NAMES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         for (key, bytes) in &rows {
             self.review_tag_name(key.clone(), decode(bytes)?).await?;
         }
@@ -213,7 +214,7 @@ impl Store {
 
     async fn next_queue(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::QUEUES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, 1)?)).await?;
+        let rows = self.rows(&from, &end, 1).await?;
         let Some((key, bytes)) = rows.first() else {
             return Ok(Round::Shares(ShareRound::begin()));
         };
@@ -223,7 +224,7 @@ impl Store {
 
     async fn visit_messages(&self, space: Space, from: Key, next: Key, now: Timestamp) -> Result<Round, Failure> {
         let end = keys::column(space, keys::MESSAGES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         let mut expired: Vec<Place> = Vec::new();
         for (_, bytes) in &rows {
             let (stored, _) = decode_with_tail::<Stored>(bytes)?;
@@ -240,7 +241,7 @@ impl Store {
 
     async fn visit_dead_spaces(&self, from: Key) -> Result<Round, Failure> {
         let end = keys::column(keys::ROOT, keys::DEAD_SPACES).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         for (key, _) in &rows {
             if let Some(space) = keys::read_dead_space(key) {
                 self.sweep.hint_space(space);

@@ -9,6 +9,7 @@ use lazuli_engine::{Column, Fault, Key, Space};
 use crate::file::keys as file;
 use crate::file::rows::{Born, Buried};
 use crate::keys;
+use crate::readers::Line;
 use crate::records::{Claim, DeletedContainer, decode, decode_container_id};
 use crate::{Failure, Store};
 
@@ -51,7 +52,8 @@ pub(super) enum Settling {
         stage: usize,
         from: Key,
     },
-    Telling(Live),
+    /// With a line, so that readers which are opening something hold it first.
+    Telling(Live, Line),
     Settled,
 }
 
@@ -70,15 +72,20 @@ impl Store {
             }
             Settling::Scanning { mut live, stage, from } => match self.scan_spaces(&mut live, stage, &from).await? {
                 Some((stage, from)) => Settling::Scanning { live, stage, from },
-                None => Settling::Telling(live),
+                None => Settling::Telling(live, self.readers.draw_line()),
             },
-            Settling::Telling(mut live) => {
+            Settling::Telling(live, line) if !self.readers.have_opened(line, None) => {
+                tokio::task::yield_now().await;
+                Settling::Telling(live, line)
+            }
+            Settling::Telling(mut live, line) => {
                 if let Some((extent, mut pieces)) = live.pop_first() {
+                    pieces.extend(self.readers.pieces_held(extent));
                     pieces.sort_unstable();
                     pieces.dedup();
                     self.content.settle(extent, pieces).await?;
                 }
-                if live.is_empty() { Settling::Settled } else { Settling::Telling(live) }
+                if live.is_empty() { Settling::Settled } else { Settling::Telling(live, line) }
             }
         };
         Ok(true)
@@ -88,7 +95,7 @@ impl Store {
     async fn scan_spaces(&self, live: &mut Live, stage: usize, from: &Key) -> Result<Option<(usize, Key)>, Failure> {
         let column = STAGES[stage];
         let end = keys::column(keys::ROOT, column).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(from, &end, SPACES)?)).await?;
+        let rows = self.rows(from, &end, SPACES).await?;
         for (key, bytes) in &rows {
             if let Some(space) = space_of(column, key, bytes)? {
                 self.scan_claims(space, live).await?;
@@ -107,7 +114,7 @@ impl Store {
             let mut from = keys::claims_on(space, extent);
             let end = keys::column(space, keys::CLAIMS).after_prefix();
             next = loop {
-                let rows = self.look(|txn| Ok(txn.scan(&from, &end, CLAIMS)?)).await?;
+                let rows = self.rows(&from, &end, CLAIMS).await?;
                 let Some((last, _)) = rows.last() else { return Ok(()) };
                 from = last.successor();
                 let mut beyond = None;

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use lazuli_engine::{Column, Key, Partition, Space, Txn};
+use lazuli_engine::{Column, Fault, Key, Partition, Space, Txn};
 use lazuli_model::Timestamp;
 
 use crate::claims::Trash;
-use crate::file::keys as file;
 use crate::keys::{self, BlobKeys};
-use crate::readers::Line;
-use crate::records::{Claim, Dead, DeadSpace, Garbage, Run, encode};
+use crate::layout::{layout, next_column};
+use crate::readers::{Line, Readers};
+use crate::records::{Claim, Dead, DeadSpace, Garbage, Run, decode, encode};
 use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
 
@@ -23,60 +23,21 @@ const PAGE: usize = 256;
 /// container's record before it was deleted.
 const QUARANTINE_SECONDS: u64 = 10 * 60;
 
-const COLUMNS: &[Column] = &[
-    file::NAMES,
-    file::NODES,
-    file::CHILDREN,
-    file::HELD,
-    file::OPENS,
-    file::PERMISSIONS,
-    file::SNAPSHOTS,
-    file::SUPERSEDED,
-    file::BUILDS,
-    file::PROPERTIES,
-    file::HEADS,
-    keys::BASES,
-    keys::SNAPSHOTS,
-    keys::VERSIONS,
-    keys::DELETED_BASES,
-    keys::DELETED_SNAPSHOTS,
-    keys::DELETED_VERSIONS,
-    keys::VERSIONS_ONLY,
-    keys::DUE,
-    keys::TAGGED,
-    keys::PAST_TAGGED,
-    keys::PENDING,
-    keys::ERRANDS,
-    keys::BLOCKS,
-    keys::CHUNKS,
-    keys::SHARED,
-    keys::EXPIRIES,
-    keys::GUARDS,
-    keys::WINDOWS,
-    keys::SMALLS,
-    keys::NOTED,
-    keys::GARBAGE,
-    keys::CLAIMS,
-    keys::MESSAGES,
-    keys::TEXTS,
-    keys::HEADS,
-    keys::ENTITIES,
-];
-
 /// How far the emptying has come.
 #[derive(Default)]
 pub(super) struct Emptying {
-    /// Drawn when it began: readers of long manifests from before have to leave first.
+    /// Drawn when it began: readers that opened something here before hold it by now, or have to first.
     line: Option<Line>,
-    column: usize,
+    /// The column that was emptied last.
+    done: Option<Column>,
     from: Option<Key>,
     rests_until: Option<Timestamp>,
 }
 
 impl Emptying {
-    pub fn is_due(&self, now: Timestamp) -> bool {
-        let readers_left = self.line.as_ref().is_none_or(Line::passed);
-        readers_left && self.rests_until.is_none_or(|until| until <= now)
+    pub fn is_due(&self, readers: &Readers, now: Timestamp) -> bool {
+        let opened = self.line.is_none_or(|line| readers.have_opened(line, None));
+        opened && self.rests_until.is_none_or(|until| until <= now)
     }
 }
 
@@ -88,41 +49,47 @@ impl Store {
         emptying: &mut Emptying,
         now: Timestamp,
     ) -> Result<bool, Failure> {
-        let dead: Option<DeadSpace> = self.look(|txn| get(txn, &keys::dead_space(space))).await?;
-        let Some(dead) = dead else {
+        let rows = keys::dead_spaces(space);
+        let Some((row, bytes)) = self.rows(&rows, &rows.after_prefix(), 1).await?.pop() else {
             return Ok(false);
         };
-        if !emptying.line.get_or_insert_with(|| self.readers.draw_line()).passed() {
+        let dead: DeadSpace = decode(&bytes)?;
+        let line = *emptying.line.get_or_insert_with(|| self.readers.draw_line());
+        if !self.readers.have_opened(line, None) {
             return Ok(true);
         }
         emptying.rests_until = None;
-        let Some(column) = COLUMNS.get(emptying.column).copied() else {
-            return self.finish_space(space, dead, emptying, now).await;
+        let Some(column) = next_column(emptying.done) else {
+            return self.finish_space(space, row, dead, emptying, now).await;
         };
         let from = emptying.from.take().unwrap_or_else(|| keys::column(space, column));
         let end = keys::column(space, column).after_prefix();
-        let rows = self.look(|txn| Ok(txn.scan(&from, &end, PAGE)?)).await?;
+        let rows = self.rows(&from, &end, PAGE).await?;
         match rows.last() {
             Some((last, _)) if rows.len() == PAGE => emptying.from = Some(last.successor()),
-            Some(_) | None => emptying.column += 1,
+            Some(_) | None => emptying.done = Some(column),
         }
         if column == keys::NOTED && !rows.is_empty() && self.feed_wants(space, &dead).await? {
             return Ok(true);
         }
-        self.remove(space, column, rows.into_iter().map(|(key, _)| key)).await?;
+        // What is read stays, with all that hangs on its name; the end of the last reader leads back here.
+        let held = self.readers.names_held(space);
+        let is_held = |key: &Key| layout(key).is_some_and(|owner| held.contains(&owner.name));
+        self.remove(column, rows.into_iter().map(|(key, _)| key).filter(|key| !is_held(key))).await?;
         Ok(true)
     }
 
-    async fn remove(&self, space: Space, column: Column, rows: impl Iterator<Item = Key>) -> Result<(), Failure> {
+    async fn remove(&self, column: Column, rows: impl Iterator<Item = Key>) -> Result<(), Failure> {
         let mut partitions: BTreeMap<_, Vec<Key>> = BTreeMap::new();
         for key in rows {
-            partitions.entry(keys::owner(&key)).or_default().push(key);
+            let lost = || Fault::Corrupt(format!("no partition owns {key:?}"));
+            partitions.entry(layout(&key).ok_or_else(lost)?).or_default().push(key);
         }
         let under_way: Vec<_> = partitions
             .into_iter()
-            .map(|(name, rows)| {
-                let keys = BlobKeys::of(space, name);
-                (keys.clone(), self.transact(keys.partition(), move |txn| remove_rows(txn, &keys, column, &rows)))
+            .map(|(at, rows)| {
+                let keys = BlobKeys::of(at.space, at.name.clone());
+                (keys.clone(), self.transact(at, move |txn| remove_rows(txn, &keys, column, &rows)))
             })
             .collect();
         for (keys, answer) in under_way {
@@ -136,29 +103,29 @@ impl Store {
     async fn finish_space(
         &self,
         space: Space,
+        row: Key,
         dead: DeadSpace,
         emptying: &mut Emptying,
         now: Timestamp,
     ) -> Result<bool, Failure> {
         let (first, end) = (Key::new(space, Column(0), &[]), Key::new(space, Column(u8::MAX), &[]));
-        let is_empty = self.look(|txn| Ok(txn.scan(&first, &end, 1)?)).await?.is_empty();
+        let is_empty = self.rows(&first, &end, 1).await?.is_empty();
         let rested = dead.emptied.map(|emptied| emptied.plus_seconds(QUARANTINE_SECONDS));
-        let key = keys::dead_space(space);
         let at = Partition::new(keys::ROOT, dead.partition.clone());
         match (is_empty, rested) {
             (true, Some(until)) if until <= now => {
                 self.transact(at, move |txn| {
-                    txn.delete(key.clone());
+                    txn.delete(row.clone());
                     Ok(())
                 })
                 .await?;
                 return Ok(false);
             }
             (true, Some(until)) => emptying.rests_until = Some(until),
-            (true, None) => self.note_empty(at, key).await?,
+            (true, None) => self.note_empty(at, row).await?,
             (false, _) => emptying.rests_until = Some(now.plus_seconds(QUARANTINE_SECONDS)),
         }
-        (emptying.column, emptying.from) = (0, None);
+        (emptying.done, emptying.from) = (None, None);
         Ok(true)
     }
 
@@ -171,6 +138,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// Leaves `space` to the sweeper, in the transaction of `owner` that takes the way to it out of the root.
+pub(crate) fn bury(txn: &mut Txn<'_>, owner: &Partition, space: Space) {
+    let dead = DeadSpace { partition: owner.name.to_vec(), emptied: None };
+    txn.put(keys::dead_space(space, &owner.name), encode(&dead));
 }
 
 /// True when that left something for the sweeper.

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::Txn;
+use lazuli_engine::{Txn, Want};
 use lazuli_model::table::{Change, Changed, Refused, check_batch};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::OpenTable;
 use crate::keys::TableKeys;
 use crate::records::encode;
-use crate::transact::{Decided, Trouble, get, now};
+use crate::transact::{Decided, Target, Trouble, get, now};
 use crate::{Failure, Store};
 
 impl Store {
@@ -19,7 +19,11 @@ impl Store {
         let change: Arc<Change> = change.into();
         change.check()?;
         let keys = table.keys.clone();
-        let at = keys.partition(&change.key.partition);
+        let wanted = change.clone();
+        let at = Target::wanting(keys.partition(&change.key.partition), {
+            let keys = keys.clone();
+            move || vec![want(&keys, &wanted)]
+        });
         self.transact(at, move |txn| apply(txn, &keys, &change, now(txn))).await
     }
 
@@ -36,7 +40,11 @@ impl Store {
         }
         let Some(first) = changes.first() else { return Ok(Vec::new()) };
         let keys = table.keys.clone();
-        let at = keys.partition(&first.key.partition);
+        let wanted = changes.clone();
+        let at = Target::wanting(keys.partition(&first.key.partition), {
+            let keys = keys.clone();
+            move || wanted.iter().map(|change| want(&keys, change)).collect()
+        });
         self.transact(at, move |txn| {
             let stamp = now(txn);
             let each = changes.iter().enumerate().map(|(index, change)| {
@@ -49,6 +57,10 @@ impl Store {
         })
         .await
     }
+}
+
+fn want(keys: &TableKeys, change: &Change) -> Want {
+    Want::Get(keys.entity(&change.key.partition, &change.key.row))
 }
 
 fn in_batch(index: usize, refusal: Refusal) -> Refusal {

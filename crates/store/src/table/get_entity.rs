@@ -8,8 +8,9 @@ use crate::{Failure, Store};
 
 impl Store {
     pub async fn entity(&self, table: &OpenTable, key: &Key) -> Result<Found, Failure> {
+        let at = table.keys.partition(&key.partition);
         let key = table.keys.entity(&key.partition, &key.row);
-        let record = self.look(|txn| Ok(txn.get(&key)?)).await?.ok_or(Refusal::ResourceNotFound)?;
+        let record = self.look(&at, |txn| Ok(txn.get(&key)?)).await?.ok_or(Refusal::ResourceNotFound)?;
         Ok(Found { key, record })
     }
 }

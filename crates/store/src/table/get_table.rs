@@ -2,11 +2,11 @@
 
 use lazuli_model::table::Table;
 
-use super::{TableAt, stored};
+use super::{TableAt, partition, stored};
 use crate::{Failure, Store};
 
 impl Store {
     pub async fn table(&self, at: &TableAt) -> Result<Option<Table>, Failure> {
-        self.look(|txn| stored(txn, at)).await
+        self.look(&partition(at), |txn| stored(txn, at)).await
     }
 }

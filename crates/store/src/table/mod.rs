@@ -57,7 +57,8 @@ fn partition(at: &TableAt) -> Partition {
 
 impl Store {
     pub async fn open_table(&self, at: &TableAt) -> Result<OpenTable, Failure> {
-        let table = self.look(|txn| stored(txn, at)).await?.ok_or(Refused::TableNotFound).map_err(refused)?;
+        let table =
+            self.look(&partition(at), |txn| stored(txn, at)).await?.ok_or(Refused::TableNotFound).map_err(refused)?;
         Ok(OpenTable { name: table.name, keys: TableKeys::new(table.id) })
     }
 }

@@ -18,7 +18,7 @@ use crate::{Failure, Store};
 #[derive(Clone, Debug, Default)]
 pub struct QueryEntities {
     pub filter: Option<Filter>,
-    /// 1..=1000.
+    /// 0..=1000.
     pub most: usize,
     /// What `EntityPage::next` said.
     pub from: Option<Key>,
@@ -32,12 +32,14 @@ pub struct EntityPage {
 }
 
 impl EntityPage {
-    /// Shows each entity, without copying it.
-    pub fn each(&self, mut see: impl FnMut(&Sight<'_>)) -> Result<(), Failure> {
+    /// Shows each entity, without copying it, until `see` has enough.
+    pub fn each(&self, mut see: impl FnMut(&Sight<'_>) -> bool) -> Result<(), Failure> {
         let mut properties = Vec::new();
         for found in &self.items {
             let sight = found.see(properties)?;
-            see(&sight);
+            if !see(&sight) {
+                break;
+            }
             properties = sight.properties;
         }
         Ok(())
@@ -52,13 +54,17 @@ impl EntityPage {
 /// What a page may look at.
 const LOOKED_ROWS_MAX: usize = 20_000;
 const LOOKED_BYTES_MAX: usize = 32 << 20;
-/// What passing over some without a look counts for, which is about what it costs.
-const PASSED_ROWS: usize = 1;
+/// A look with a filter of so many comparisons counts for one row; with each two more, for one more.
+const PLAIN_COMPARISONS: usize = 16;
 /// What a page may hold.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
 impl Store {
     pub async fn query_entities(&self, table: &OpenTable, query: &QueryEntities) -> Result<EntityPage, Failure> {
+        // Whoever wants none is told of none, and not where to go on.
+        if query.most == 0 {
+            return Ok(EntityPage::default());
+        }
         let mut ranges = ranges(&Plan::of(query.filter.as_ref(), &query.within), &table.keys);
         if let Some(from) = &query.from {
             let from = table.keys.entity(&from.partition, &from.row);
@@ -67,13 +73,19 @@ impl Store {
                 begin < end
             });
         }
-        self.look(|txn| page(txn, query, &ranges)).await
+        // A query within one PartitionKey is of one moment, as in Azure; one over several is of a moment for each.
+        match table.keys.single_partition(&ranges) {
+            Some(at) => self.look(&at, |txn| page(txn, query, &ranges)).await,
+            None => self.scan(table.keys.space, |txn| page(txn, query, &ranges)).await,
+        }
     }
 }
 
 /// What was looked at so far, and what it came to.
 struct Looking<'a> {
     query: &'a QueryEntities,
+    /// What a look at a row counts for. Passing over several costs about as much.
+    cost: usize,
     rows: usize,
     bytes: usize,
     page_bytes: usize,
@@ -83,7 +95,9 @@ struct Looking<'a> {
 }
 
 fn page(txn: &mut Txn<'_>, query: &QueryEntities, ranges: &[(RowKey, RowKey)]) -> Decided<EntityPage> {
-    let mut looking = Looking { query, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new(), end: Ok(None) };
+    let comparisons = query.filter.as_ref().map_or(0, Filter::comparisons);
+    let cost = 1 + comparisons.saturating_sub(PLAIN_COMPARISONS) / 2;
+    let mut looking = Looking { query, cost, rows: 0, bytes: 0, page_bytes: 0, items: Vec::new(), end: Ok(None) };
     for (from, to) in ranges {
         txn.walk(from, to, &mut looking)?;
         if !matches!(looking.end, Ok(None)) {
@@ -108,7 +122,7 @@ impl Walker for Looking<'_> {
     fn passes(&mut self, stretch: &dyn Stretched) -> bool {
         let Some(filter) = self.query.filter.as_ref().filter(|_| !self.is_full()) else { return false };
         let passes = Zones::noted(stretch).is_some_and(|zones| !filter.can_hold(zones));
-        self.rows += if passes { PASSED_ROWS } else { 0 };
+        self.rows += if passes { self.cost } else { 0 };
         passes
     }
 }
@@ -122,7 +136,7 @@ impl Looking<'_> {
     }
 
     fn judge(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
-        self.rows += 1;
+        self.rows += self.cost;
         self.bytes += entry.value.len();
         let QueryEntities { filter, within, .. } = self.query;
         if !within.everything() {

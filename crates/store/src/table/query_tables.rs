@@ -42,7 +42,7 @@ impl Store {
             }
             None => vec![(from, all.after_prefix())],
         };
-        self.look(|txn| page(txn, query, &ranges)).await
+        self.scan(keys::ROOT, |txn| page(txn, query, &ranges)).await
     }
 }
 

@@ -7,7 +7,7 @@ use lazuli_engine::{Key, Partition, Space};
 use lazuli_model::{Tags, Timestamp};
 
 use crate::records::{TagName, decode_container_id, encode};
-use crate::transact::{get, now};
+use crate::transact::{Decided, get, now};
 use crate::{ContainerAt, Failure, Store, keys};
 
 /// How long a row that was seen is relied on: far shorter than `FADING_SECONDS`.
@@ -42,11 +42,9 @@ impl Store {
         if tags.is_empty() {
             return Ok(());
         }
-        let key = keys::container(at.account.as_str(), at.container.as_str());
-        let Some(bytes) = self.look(|txn| Ok(txn.get(&key)?)).await? else {
+        let Some(space) = self.container_id_if_any(at).await? else {
             return Ok(()); // the operation itself will say so
         };
-        let space = decode_container_id(&bytes)?;
         let time = self.now();
         for (tag, _) in tags.iter().filter(|(tag, _)| !self.tag_names.is_fresh(space, tag, time)) {
             self.announce_tag(at, space, tag).await?;
@@ -58,11 +56,11 @@ impl Store {
     async fn announce_tag(&self, at: &ContainerAt, space: u128, tag: &str) -> Result<(), Failure> {
         let row = keys::tag_name(at.account.as_str(), tag, at.container.as_str());
         let announced = TagName { space, fading: None };
-        if self.look(|txn| get::<TagName>(txn, &row)).await? == Some(announced) {
+        if self.look(&keys::container_partition(at), |txn| get::<TagName>(txn, &row)).await? == Some(announced) {
             return Ok(());
         }
         let container = keys::container(at.account.as_str(), at.container.as_str());
-        self.transact(Partition::new(keys::ROOT, keys::container_row(at)), move |txn| {
+        self.transact(keys::container_partition(at), move |txn| {
             let current = txn.get(&container)?.map(|bytes| decode_container_id(&bytes)).transpose()?;
             // If the container has gone meanwhile, what is written to its space is seen by nobody.
             if current == Some(space) {
@@ -84,16 +82,18 @@ impl Store {
         let deleted = keys::column(keys::ROOT, keys::DELETED_CONTAINERS);
         let name = [account.as_bytes(), &[0], container.as_bytes()].concat();
         let deleted = Key::new(keys::ROOT, deleted.column(), &[&name, &[0]]);
-        let in_use = self
-            .look(|txn| {
-                let current = txn.get(&record)?.map(|bytes| decode_container_id(&bytes)).transpose()?;
-                let may_return = !txn.scan(&deleted, &deleted.after_prefix(), 1)?.is_empty();
-                let tagged = !txn.scan(&all, &all.after_prefix(), 1)?.is_empty()
-                    || !txn.scan(&past, &past.after_prefix(), 1)?.is_empty();
-                Ok(tagged && (current == Some(seen.space) || may_return))
-            })
-            .await?;
-        self.transact(Partition::new(keys::ROOT, name), move |txn| {
+        let owner = Partition::new(keys::ROOT, name);
+        let is_reachable = self.look(&owner, |txn| {
+            let current = txn.get(&record)?.map(|bytes| decode_container_id(&bytes)).transpose()?;
+            let may_return = !txn.scan(&deleted, &deleted.after_prefix(), 1)?.is_empty();
+            Ok(current == Some(seen.space) || may_return)
+        });
+        let is_tagged = self.scan(Space(seen.space), |txn| {
+            let mut any = |rows: &Key| -> Decided<bool> { Ok(!txn.scan(rows, &rows.after_prefix(), 1)?.is_empty()) };
+            Ok(any(&all)? || any(&past)?)
+        });
+        let in_use = is_reachable.await? && is_tagged.await?;
+        self.transact(owner, move |txn| {
             let current: Option<TagName> = get(txn, &row)?;
             if current != Some(seen) {
                 return Ok(()); // announced anew

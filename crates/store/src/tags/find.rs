@@ -17,9 +17,9 @@ use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Tags, Timestam
 
 use crate::keys::{BlobKeys, Past};
 use crate::listing::{decode_marker, encode_marker};
-use crate::records::{PastTags, TagName, decode, decode_container_id};
+use crate::records::{PastTags, TagName, decode};
 use crate::transact::{Trouble, get, now};
-use crate::{Failure, Fault, Store, keys};
+use crate::{ContainerAt, Failure, Fault, Store, keys};
 
 /// Rows of one list and look.
 const BATCH: usize = 256;
@@ -113,9 +113,8 @@ impl Store {
     }
 
     async fn space_of(&self, account: &AccountName, container: &str) -> Result<Option<u128>, Failure> {
-        let key = keys::container(account.as_str(), container);
-        let bytes = self.look(|txn| Ok(txn.get(&key)?)).await?;
-        Ok(bytes.map(|bytes| decode_container_id(&bytes)).transpose()?)
+        let Ok(container) = ContainerName::parse(container) else { return Ok(None) };
+        self.container_id_if_any(&ContainerAt { account: account.clone(), container }).await
     }
 
     async fn only_container(
@@ -141,7 +140,7 @@ impl Store {
             Key::new(keys::ROOT, keys::TAG_NAMES, &[account.as_str().as_bytes(), &[0], tag.as_bytes(), &[0], from]);
         let mut start = start.max(all.clone());
         loop {
-            let rows = self.look(|txn| Ok(txn.scan(&start, &all.after_prefix(), 1)?)).await?;
+            let rows = self.rows(&start, &all.after_prefix(), 1).await?;
             let Some((key, bytes)) = rows.first() else { return Ok(None) };
             *effort += 1;
             let (_, _, container) = keys::read_tag_name(key).ok_or_else(|| corrupt(key))?;
@@ -174,7 +173,7 @@ impl Finding<'_> {
     ) -> Result<Option<Vec<u8>>, Failure> {
         let lists = lists(&self.find.search);
         loop {
-            let read = store.look(|txn| {
+            let read = store.scan(Space(space), |txn| {
                 let mut furthest: Option<Read> = None;
                 for (tag, value) in &lists {
                     let read = self.read(txn, Space(space), tag, value.as_deref(), &from)?;

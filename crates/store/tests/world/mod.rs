@@ -25,12 +25,17 @@ pub struct World {
 
 impl World {
     pub fn plain() -> Self {
-        Self::build(Memory::with_clock)
+        Self::build(|clock| Memory::laid_out(lazuli_store::layout, clock))
     }
 
     /// Conflicts, lost answers and delays, all from the seed.
     pub fn distributed(seed: u64) -> Self {
-        Self::build(|clock| Memory::distributed_with(Manners::rough(seed), clock))
+        Self::build(|clock| Memory::distributed_with(Manners::rough(seed), lazuli_store::layout, clock))
+    }
+
+    /// A cluster in which nothing goes wrong.
+    pub fn gentle() -> Self {
+        Self::build(|clock| Memory::distributed_with(Manners::gentle(1), lazuli_store::layout, clock))
     }
 
     fn build(engine: impl FnOnce(Clock) -> Memory) -> Self {

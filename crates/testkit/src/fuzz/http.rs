@@ -103,12 +103,16 @@ pub fn run(input: &[u8]) {
 }
 
 fn edge() -> Arc<Edge> {
-    let store = Store::new(Arc::new(Memory::new()), Arc::new(content::Memory::new()));
+    let store = Store::new(
+        Arc::new(Memory::laid_out(lazuli_store::layout, lazuli_engine::Clock::system())),
+        Arc::new(content::Memory::new()),
+    );
     let next = AtomicU64::new(1);
     let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
     let mut accounts = Accounts::new();
     accounts.add(AccountName::parse(ACCOUNT).expect("a name"), &[KEY]).expect("a key");
-    Edge::new(store, accounts, Options::default(), ids)
+    let clock = store.clone();
+    Edge::new(store, accounts, Options::default(), ids, Arc::new(move || clock.now()))
 }
 
 /// As the client means it, with everything that lets it in.

@@ -1,5 +1,6 @@
 //! Shared Key, Shared Key Lite and shared access signatures. What the server says it would have signed, signed with the key, is
-//! accepted; so it is when headers and parameters come in another order; and so it is not once anything that was signed is changed.
+//! accepted; so it is when headers and parameters come in another order; and so it is not once anything that was signed is changed, nor when
+//! two parameters are written as one of the same text.
 
 use std::cell::OnceCell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -42,8 +43,17 @@ pub const WORDS: &[&str] = &[
     "&tn=t&spk=a&srk=b",
     "&rscc=a",
     "&ses=scope",
+    "&snapshot=2020-01-01T00:00:00.0000000Z",
+    "&versionid=2020-01-01T00:00:00.0000000Z",
+    "&skoid=a&sktid=b&sduoid=c&skdutid=d",
+    "&srh=a&srq=b",
+    "&include=a&include=b",
     "%20",
     "%2F",
+    "%0A",
+    "%0D",
+    "%3A",
+    ":",
     "+",
 ];
 
@@ -125,7 +135,8 @@ impl Asked {
             service: self.service,
             secure: false,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            now: Timestamp::parse_iso(NOW).expect("a time"),
+            now: Timestamp::from_ticks(0),
+            wall: Timestamp::parse_iso(NOW).expect("a time"),
             request_id: 1,
             loose: false,
         };
@@ -193,8 +204,32 @@ fn by_key(asked: Asked, scheme: &str, accounts: &Accounts) {
             let mut more = signed.clone();
             more.query.push("unheard=of".to_owned());
             assert!(!owner(&more), "a parameter can be added: {text:?}");
+            for other in confused(&signed) {
+                assert!(!owner(&other), "{:?} is signed as {:?}: {text:?}", other.query, signed.query);
+            }
         }
     }
+}
+
+/// Two parameters as one, by what stands between them in what is signed: the end of a line, a colon, a comma.
+fn confused(signed: &Asked) -> Vec<Asked> {
+    let mut all = Vec::new();
+    for at in 1..signed.query.len() {
+        let (before, part) = (&signed.query[at - 1], &signed.query[at]);
+        let (name, value) = before.split_once('=').unwrap_or((before, ""));
+        let (other_name, other_value) = part.split_once('=').unwrap_or((part, ""));
+        let merged = [
+            format!("{name}%3A{value}%0A{other_name}={other_value}"),
+            format!("{name}={value}%0A{other_name}%3A{other_value}"),
+            format!("{name}%0A={value}"),
+        ];
+        for one in merged {
+            let mut query = signed.query.clone();
+            query.splice(at - 1..=at, [one]);
+            all.push(Asked { query, ..signed.clone() });
+        }
+    }
+    all
 }
 
 fn by_sas(mut asked: Asked, accounts: &Accounts) {
@@ -220,6 +255,13 @@ fn by_sas(mut asked: Asked, accounts: &Accounts) {
     assert_eq!(signed.reordered().identify(accounts), Some(found.clone()), "the order of headers matters");
     if let Some(other) = signed.requeried() {
         assert_eq!(other.identify(accounts), Some(found), "the order of parameters matters: {text:?}");
+    }
+    for part in &signed.query {
+        let mut twice = signed.clone();
+        twice.query.push(part.clone());
+        let is_of_sas = ["sv", "sp", "se", "sr", "sig", "ses", "tn", "si"].contains(&name_of(part).as_str());
+        let found = twice.identify(accounts);
+        assert!(!is_of_sas || !matches!(found, Some(Ok(_))), "{part} may come twice: {text:?}");
     }
     for name in ["sp", "se"] {
         let Some(at) = asked.query.iter().position(|part| part.contains('=') && name_of(part) == name) else {

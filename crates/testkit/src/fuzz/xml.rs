@@ -43,8 +43,8 @@ pub const WORDS: &[&str] = &[
 ];
 
 pub fn run(input: &[u8]) {
-    if let Ok(policies) = xml::read_signed_identifiers(input) {
-        let again = xml::read_signed_identifiers(&xml::acl(&policies));
+    if let Ok(policies) = xml::read_signed_identifiers(input, xml::letters::CONTAINER) {
+        let again = xml::read_signed_identifiers(&xml::acl(&policies), xml::letters::CONTAINER);
         assert_eq!(again.as_ref(), Ok(&policies), "policies");
     }
     if let Ok(tags) = xml::read_tags(input) {
@@ -57,7 +57,7 @@ pub fn run(input: &[u8]) {
         assert_eq!(xml::read_message(document.as_bytes()), Ok(text), "a message");
     }
     if let Ok(change) = xml::read_service_properties(input) {
-        settles(&change, xml::service_properties, xml::read_service_properties);
+        settles(&change, |all| xml::service_properties(all, Version::NEWEST), xml::read_service_properties);
     }
     if let Ok(change) = xml::read_queue_service_properties(input) {
         settles(&change, xml::queue_service_properties, xml::read_queue_service_properties);
@@ -68,7 +68,7 @@ pub fn run(input: &[u8]) {
     }
     let _ = xml::read_block_list(input);
     let _ = xml::read_key_info(input);
-    let _ = lazuli_http::query::request::read(input);
+    let _ = xml::read_query(input);
 }
 
 /// Properties that were set are shown so that setting what is shown changes nothing that is shown.

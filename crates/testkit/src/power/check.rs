@@ -6,9 +6,11 @@ use lazuli_engine::content::Content;
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::Extents;
 use lazuli_engine::{Clock, Embedded, Stamp};
+use tokio::sync::RwLock;
 
 use super::workload::{
-    Everything, Head, Held, Marks, content, everything, extents_options, settle, stage, sweep, verify, write,
+    Everything, Head, Held, MEMTABLE_BYTES, Marks, content, everything, extents_options, settle, stage, sweep, verify,
+    write,
 };
 
 /// Opens what is in `data` and checks it against what had been marked (`before`) and all that ever was (`ever`).
@@ -20,6 +22,7 @@ pub async fn check(data: &Path, before: &Marks, ever: &Marks) -> Result<(), Stri
         cache_bytes: 1 << 20,
         hot_bytes: 1 << 20,
         stretch_bytes: 1 << 20,
+        memtable_bytes: MEMTABLE_BYTES,
         ..Options::default()
     };
     let engine = Embedded::open(data, options).map_err(|error| format!("the engine does not open: {error}"))?;
@@ -40,7 +43,7 @@ pub async fn check(data: &Path, before: &Marks, ever: &Marks) -> Result<(), Stri
     }
 
     // Life goes on: garbage is swept, and what is new does not tread on what is old.
-    sweep(&engine, &extents).await.map_err(fault)?;
+    sweep(&engine, &extents, &RwLock::new(())).await.map_err(fault)?;
     let op = u64::MAX >> 1;
     let staged = stage(&extents, &content(op, 30_000), false).await.map_err(fault)?;
     let held = Held::Pieces(staged.pieces().to_vec());

@@ -18,6 +18,7 @@ use lazuli_engine::content::{Content, Piece};
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::{self, Extents};
 use lazuli_engine::{Column, Embedded, EngineExt, Fault, Key, Partition, Space, Stop, Txn};
+use tokio::sync::RwLock;
 
 use super::{DATA, MARKS};
 use crate::chance::Chance;
@@ -27,6 +28,9 @@ const HEADS: Column = Column(1);
 const COUNTS: Column = Column(2);
 const HISTORY: Column = Column(3);
 const GARBAGE: Column = Column(4);
+
+/// Small, so that the power goes in the middle of flushes and compactions, too.
+pub const MEMTABLE_BYTES: u64 = 256 << 10;
 
 pub const BLOBS: u64 = 24;
 const CLIENTS: u64 = 24;
@@ -157,7 +161,7 @@ pub async fn everything(engine: &Embedded) -> Result<Everything, Fault> {
         }
         Ok(all)
     };
-    Ok(engine.read(look).await?.expect("nothing is refused"))
+    Ok(engine.survey(SPACE, look).await?.expect("nothing is refused"))
 }
 
 /// One write of a blob, unless it is not what it was expected to be; then says what it is.
@@ -188,9 +192,11 @@ pub async fn write(
     engine.transact(at, decide).await
 }
 
-/// Gives back what the records say is garbage, then drops the records. Repeated after a crash, it does no harm.
-pub async fn sweep(engine: &Embedded, content: &dyn Content) -> Result<(), Fault> {
+/// Gives back what the records say is garbage, then drops the records. Repeated after a crash, it does no harm. Those who read
+/// have `reading`; whoever comes after it was had here sees no record of the garbage.
+pub async fn sweep(engine: &Embedded, content: &dyn Content, reading: &RwLock<()>) -> Result<(), Fault> {
     let garbage = everything(engine).await?.garbage;
+    drop(reading.write().await);
     content.free(garbage.iter().copied().collect());
     content.freed().await;
     let at = Partition::new(SPACE, Bytes::new());
@@ -247,6 +253,7 @@ pub async fn stage(
 struct Client {
     engine: Arc<Embedded>,
     extents: Arc<Extents>,
+    reading: Arc<RwLock<()>>,
     marks: Arc<File>,
     next_op: Arc<AtomicU64>,
     chance: Chance,
@@ -275,14 +282,14 @@ impl Client {
     }
 
     async fn look(&mut self, blob: u64) {
-        let pin = self.extents.pin();
+        let reading = self.reading.read().await;
         let look = |txn: &mut Txn<'_>| -> Result<_, Stop<()>> { Ok(txn.get(&key(HEADS, blob))?) };
-        let head = self.engine.read(look).await.expect("a look").expect("nothing is refused");
+        let head = self.engine.survey(SPACE, look).await.expect("a look").expect("nothing is refused");
         if let Some(head) = head.as_ref().map(Head::decode) {
             verify(&*self.extents, &head).await.expect("what a reader sees is whole");
             self.mark(&format!("S {}", head.op));
         }
-        drop(pin);
+        drop(reading);
     }
 
     /// Writes `length` bytes, or deletes; often under a condition, which is often wrong.
@@ -317,7 +324,7 @@ impl Client {
 
     async fn current(&self, blob: u64) -> Option<u64> {
         let look = |txn: &mut Txn<'_>| -> Result<_, Stop<()>> { Ok(txn.get(&key(HEADS, blob))?) };
-        let head: Result<Option<Bytes>, ()> = self.engine.read(look).await.expect("a look");
+        let head: Result<Option<Bytes>, ()> = self.engine.survey(SPACE, look).await.expect("a look");
         Some(head.expect("nothing is refused").map_or(0, |bytes| Head::decode(&bytes).op))
     }
 }
@@ -334,15 +341,18 @@ pub enum End {
 /// One run on what earlier runs left in `dir`, of about `actions` operations. The caller ends the process afterwards.
 pub fn run(dir: &Path, seed: u64, actions: u64, bulk: u64, end: End) {
     let marks = File::options().create(true).append(true).open(dir.join(MARKS)).expect("the marks");
-    let engine = Arc::new(Embedded::open(dir.join(DATA), Options::default()).expect("the engine opens"));
+    let options = Options { memtable_bytes: MEMTABLE_BYTES, ..Options::default() };
+    let engine = Arc::new(Embedded::open(dir.join(DATA), options).expect("the engine opens"));
     let extents = Arc::new(Extents::open(&engine.directory().extents(), extents_options()).expect("extents open"));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("tokio");
     let (marks, next_op) = (Arc::new(marks), Arc::new(AtomicU64::new((seed << 20) + 1)));
+    let reading = Arc::new(RwLock::new(()));
     runtime.block_on(async {
         settle(&engine, &extents).await.expect("settled");
         let client = |number: u64| Client {
             engine: engine.clone(),
             extents: extents.clone(),
+            reading: reading.clone(),
             marks: marks.clone(),
             next_op: next_op.clone(),
             chance: Chance::new(seed * 1000 + number),
@@ -363,7 +373,7 @@ pub fn run(dir: &Path, seed: u64, actions: u64, bulk: u64, end: End) {
             .collect();
         let sweeping = async {
             loop {
-                sweep(&engine, &*extents).await.expect("swept");
+                sweep(&engine, &*extents, &reading).await.expect("swept");
                 tokio::task::yield_now().await;
             }
         };

@@ -200,6 +200,12 @@ fn unmet(state: &State, guard: &Guard) -> Reasons {
     why
 }
 
+/// The lease of a name that has only uncommitted blocks guards those, and not what is put in their place.
+fn unguarded(state: &State) -> State {
+    let lease = if state.current.is_none() { Lease::Free } else { state.lease };
+    State { lease, ..state.clone() }
+}
+
 /// What a call would do: what it shows, and the state after it.
 struct Done {
     state: State,
@@ -241,8 +247,11 @@ fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done,
         if why.is_empty() { Ok(()) } else { Err(why) }
     };
     let free = |why: Reasons| if why.is_empty() { Ok(()) } else { Err(why) };
+    let only_blocks = state.current.is_none() && !state.pending.is_empty();
     let shows = match call {
         Call::Put { value, guard } => {
+            let state = &unguarded(state);
+            next.lease = state.lease;
             free(bars(state, guard, true, now))?;
             let content = match object.kind {
                 Kind::Block => vec![*value],
@@ -268,6 +277,8 @@ fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done,
             Shows::Written
         }
         Call::Copy { from, guard } => {
+            let state = &unguarded(state);
+            next.lease = state.lease;
             let mut why = bars(state, guard, true, now);
             if matches!(state.lease, Lease::Held { end: Some(end), .. } if end > now) {
                 // The copy may outlast a lease that ends ("Copy Blob").
@@ -324,12 +335,20 @@ fn apply(object: &OneBlob, state: &State, call: &Call, now: u64) -> Result<Done,
             if !with_snapshots && (!state.snapshots.is_empty() || state.unnamed > 0) {
                 why.push("SnapshotsPresent");
             }
-            there(why)?;
+            if !only_blocks {
+                there(why)?;
+            } else {
+                free(why)?;
+            }
             keep(object, &mut next);
             (next.current, next.lease) = (None, Lease::Free);
             next.pending.clear();
             next.snapshots.clear();
             next.unnamed = 0;
+            Shows::Nothing
+        }
+        Call::Lease { act } if only_blocks => {
+            next.lease = state.lease.act(*act, now)?;
             Shows::Nothing
         }
         Call::Lease { act } => {

@@ -21,6 +21,9 @@ use super::world::{Cast, Marks, Report, Saw, everything, serve, sweep};
 use crate::chance::Chance;
 use crate::power::{DATA, Lies, MARKS, Order, Trace, World, save};
 
+/// Small, so that a world has tables, compactions and several files of the log.
+const MEMTABLE_BYTES: u64 = 4 << 10;
+
 /// What came of a world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Survived {
@@ -138,6 +141,7 @@ fn start(
         cache_bytes: 1 << 20,
         hot_bytes: 1 << 20,
         stretch_bytes: 1 << 20,
+        memtable_bytes: MEMTABLE_BYTES,
         clock: time.clock(),
         ..Options::default()
     };
@@ -195,25 +199,23 @@ fn read_marks(bytes: &[u8]) -> Marks {
     marks
 }
 
-/// Flips one bit of what is stored; says which. Not in a journal, where nobody can tell a damaged last batch, which was
-/// acknowledged, from a torn one, which was not.
+/// Flips one bit of what is stored; says which. First a kind of file is drawn, so that those of which there is little have their share.
 fn flip(data: &Path, chance: &mut Chance) -> Option<String> {
     let mut files = Vec::new();
     let mut left = vec![data.to_owned()];
     while let Some(at) = left.pop() {
         for entry in std::fs::read_dir(at).ok()?.flatten() {
             let path = entry.path();
-            match path.is_dir() {
-                true => left.push(path),
-                false if path.extension().is_some_and(|extension| extension == "jnl") => {}
-                false => files.push(path),
-            }
+            if path.is_dir() { left.push(path) } else { files.push(path) }
         }
     }
     files.retain(|path| path.metadata().is_ok_and(|file| file.len() > 0));
     files.sort();
+    let parts = ["keys/log", "keys/tree/tables", "keys/tree", "keys", "extents", ""];
     for _ in 0..40 {
-        let path = files.get(chance.below(files.len().max(1)))?;
+        let part = data.join(*chance.pick(&parts));
+        let files: Vec<&PathBuf> = files.iter().filter(|path| path.starts_with(&part)).collect();
+        let Some(path) = files.get(chance.below(files.len().max(1))) else { continue };
         let bytes = std::fs::read(path).ok()?;
         let at = chance.below(bytes.len());
         if bytes[at] != 0 {

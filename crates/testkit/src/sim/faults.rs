@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use lazuli_engine::content::{Chunks, Content, Piece, Pin, Stage, Staged};
-use lazuli_engine::{BoxFuture, Engine, Fault, Job, Partition, Stamp, Txn, Verdict};
+use lazuli_engine::content::{Chunks, Content, Piece, Stage, Staged};
+use lazuli_engine::{BoxFuture, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict, Want};
 
 use crate::chance::Chance;
 
@@ -36,6 +36,10 @@ pub struct Breaking<T> {
 struct Untold(Box<dyn Job>);
 
 impl Job for Untold {
+    fn wants(&self) -> Vec<Want> {
+        self.0.wants()
+    }
+
     fn run(&mut self, txn: &mut Txn<'_>) -> Verdict {
         self.0.run(txn)
     }
@@ -58,12 +62,24 @@ impl<E: Engine> Engine for Breaking<E> {
 
     fn look<'a>(
         &'a self,
+        at: &'a Partition,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
         if self.dice.fall() {
             return Box::pin(async { Err(broken()) });
         }
-        self.inner.look(look)
+        self.inner.look(at, look)
+    }
+
+    fn scan<'a>(
+        &'a self,
+        space: Space,
+        scan: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        if self.dice.fall() {
+            return Box::pin(async { Err(broken()) });
+        }
+        self.inner.scan(space, scan)
     }
 
     fn now(&self) -> Stamp {
@@ -78,10 +94,6 @@ impl<C: Content> Content for Breaking<C> {
 
     fn read(&self, piece: Piece, from: u64, to: u64) -> Box<dyn Chunks> {
         Box::new(BreakingChunks { inner: self.inner.read(piece, from, to), dice: self.dice.clone() })
-    }
-
-    fn pin(&self) -> Pin {
-        self.inner.pin()
     }
 
     fn free(&self, pieces: Vec<Piece>) {

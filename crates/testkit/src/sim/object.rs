@@ -46,6 +46,13 @@ pub trait Object: Specification<Op = Asked<<Self as Object>::Call>, Answer = Ans
     fn learn(&self, scene: &Scene, known: &mut Self::Known, call: &Self::Call, answer: &Answer);
     /// Whether the call changes nothing when it succeeds.
     fn reads(call: &Self::Call) -> bool;
+    /// Histories that are judged one by one, because nothing is promised about calls of two of them: one, as a rule.
+    fn apart(&self, history: &[Record<Self>]) -> Vec<Vec<Record<Self>>>
+    where
+        Self: Sized,
+    {
+        vec![history.to_vec()]
+    }
     /// Calls that look at everything there is, and at what is `known` besides, for the end of a history.
     fn inspect(&self, known: &Self::Known) -> Vec<Self::Call>;
 }

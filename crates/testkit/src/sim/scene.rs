@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lazuli_engine::{Clock, Stamp};
 use lazuli_http::{Accounts, Edge};
-use lazuli_model::AccountName;
+use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
 
 use super::blob::Seen;
@@ -73,6 +73,11 @@ impl Time {
             let ahead = time.ahead.load(SeqCst);
             Stamp(if behind { (ahead - time.lag).max(START) } else { ahead })
         })
+    }
+
+    /// What clients take for the time, and what their signatures are judged by. It may go back.
+    pub fn outside(&self) -> Timestamp {
+        Timestamp::from_ticks(self.ahead.load(SeqCst))
     }
 
     /// Forward by a few beats, or now and then back.

@@ -1,10 +1,9 @@
-//! A container that is listed while blobs come and go: a page of a listing is one moment of all of them.
-
-use std::collections::BTreeMap;
+//! A container that is listed while blobs come and go. What a page shows of one blob, or that it does not show it, is of one
+//! moment of the call; two blobs may be of two moments, as in Azure, so each name is judged by itself.
 
 use lazuli_http::Service;
 
-use super::object::{Asked, Object};
+use super::object::{Asked, Object, Record};
 use super::scene::Scene;
 use super::wire::{Answer, Request, escape, etag};
 use crate::chance::Chance;
@@ -26,31 +25,50 @@ pub enum Call {
         most: usize,
         from: Option<(String, String)>,
     },
+    /// What such a page says of one name: this is for the judge, and is not asked.
+    Look {
+        name: &'static str,
+        most: usize,
+        from: String,
+    },
 }
 
-/// Names and ETags; an ETag that nobody has seen yet is `None`.
+/// Whether the blob is there, and its ETag, unless nobody has seen that yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
-    blobs: BTreeMap<&'static str, Option<u64>>,
-    latest: BTreeMap<&'static str, u64>,
+    blob: Option<Option<u64>>,
+    latest: u64,
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 impl State {
-    fn learn(&mut self, name: &str, etag: u64) -> Option<()> {
-        let name = NAMES.into_iter().find(|known| *known == name)?;
-        let latest = self.latest.entry(name).or_default();
-        match self.blobs.get_mut(name)? {
+    fn learn(&mut self, etag: u64) -> Option<()> {
+        match self.blob.as_mut()? {
             Some(known) => (*known == etag).then_some(()),
             slot @ None => {
-                if etag <= *latest {
+                if etag <= self.latest {
                     return None;
                 }
-                (*slot, *latest) = (Some(etag), etag);
+                (*slot, self.latest) = (Some(etag), etag);
                 Some(())
             }
         }
+    }
+
+    /// Whether a page can have been written when this was so of `name`. Beyond the next page's first name it says nothing.
+    fn fits(&mut self, name: &str, most: usize, from: &str, answer: &Answer) -> bool {
+        let (shown, next) = (page(answer), marker(answer).map(|(_, name)| name));
+        let in_order =
+            shown.windows(2).all(|pair| pair[0].0 < pair[1].0) && shown.iter().all(|(name, _)| name.as_str() >= from);
+        let whole = shown.len() <= most && next.as_ref().is_none_or(|_| shown.len() == most);
+        let covered = name >= from && next.as_ref().is_none_or(|next| name < next.as_str());
+        let fits = match shown.iter().find(|(shown, _)| shown == name) {
+            Some((_, etag)) => covered && self.learn(*etag).is_some(),
+            None => !covered || self.blob.is_none(),
+        };
+        // A page ends before a name that was there at the time.
+        answer.good() && in_order && whole && fits && (next.as_deref() != Some(name) || self.blob.is_some())
     }
 }
 
@@ -83,23 +101,16 @@ impl Specification for Shelf {
         let mut next = state.clone();
         let good = answer.is_none_or(Answer::good);
         let fits = match &op.call {
-            Call::Put { name, .. } => {
-                next.blobs.insert(name, None);
-                good && answer.is_none_or(|answer| answer.etag().and_then(|etag| next.learn(name, etag)).is_some())
+            Call::Put { .. } => {
+                next.blob = Some(None);
+                good && answer.is_none_or(|answer| answer.etag().and_then(|etag| next.learn(etag)).is_some())
             }
-            Call::Delete { name } => match next.blobs.remove(name) {
+            Call::Delete { .. } => match next.blob.take() {
                 Some(_) => good,
                 None => answer.is_none_or(|answer| answer.code() == "BlobNotFound"),
             },
-            Call::List { most, from } => answer.is_none_or(|answer| {
-                let from = from.as_ref().map_or("", |(_, name)| name.as_str());
-                let rest: Vec<&str> = state.blobs.keys().copied().filter(|name| *name >= from).collect();
-                let shown = page(answer);
-                let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
-                good && names == rest[..rest.len().min(*most)]
-                    && marker(answer).map(|(_, name)| name).as_deref() == rest.get(*most).copied()
-                    && shown.iter().all(|(name, etag)| next.learn(name, *etag).is_some())
-            }),
+            Call::Look { name, most, from } => answer.is_none_or(|answer| next.fits(name, *most, from, answer)),
+            Call::List { .. } => unreachable!("a page is judged name by name"),
         };
         if fits { vec![next] } else { vec![] }
     }
@@ -141,7 +152,26 @@ impl Object for Shelf {
                 let marker = marker.unwrap_or_default();
                 Request::new("GET", format!("/shelf?restype=container&comp=list&maxresults={most}{marker}"))
             }
+            Call::Look { .. } => unreachable!("nobody asks this"),
         }
+    }
+
+    fn apart(&self, history: &[Record<Self>]) -> Vec<Vec<Record<Self>>> {
+        let of = |name: &'static str| {
+            history.iter().filter_map(move |record| {
+                let mut record = record.clone();
+                match &record.op.call {
+                    Call::Put { name: other, .. } | Call::Delete { name: other } if *other != name => return None,
+                    Call::Put { .. } | Call::Delete { .. } | Call::Look { .. } => {}
+                    Call::List { most, from } => {
+                        let from = from.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
+                        record.op.call = Call::Look { name, most: *most, from };
+                    }
+                }
+                Some(record)
+            })
+        };
+        NAMES.into_iter().map(|name| of(name).collect()).collect()
     }
 
     fn learn(&self, _scene: &Scene, known: &mut Self::Known, call: &Call, answer: &Answer) {
@@ -151,7 +181,7 @@ impl Object for Shelf {
     }
 
     fn reads(call: &Call) -> bool {
-        matches!(call, Call::List { .. })
+        matches!(call, Call::List { .. } | Call::Look { .. })
     }
 
     fn inspect(&self, _known: &Self::Known) -> Vec<Call> {

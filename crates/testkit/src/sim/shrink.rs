@@ -53,6 +53,14 @@ fn check<O: Object>(object: &O, history: &[Record<O>]) -> Result<bool, Violation
 
 /// False when the search was given up.
 pub fn judge<O: Object>(object: &O, history: &[Record<O>]) -> Result<bool, String> {
+    let mut known = true;
+    for history in object.apart(history) {
+        known &= judge_one(object, &history)?;
+    }
+    Ok(known)
+}
+
+fn judge_one<O: Object>(object: &O, history: &[Record<O>]) -> Result<bool, String> {
     if let Ok(known) = check(object, history) {
         return Ok(known);
     }

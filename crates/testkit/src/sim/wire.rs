@@ -160,7 +160,7 @@ impl Wire {
         let forged = chance.below(1000) < mischief.forgeries;
         let hangs_up = chance.below(1000) < mischief.hang_ups;
         let accounts = if forged { &self.scene.strangers } else { &self.scene.accounts };
-        let now = self.scene.store.now();
+        let now = self.scene.time.outside();
         let head = head(accounts, self.service, now, request);
         let message = [head.as_bytes(), &request.body].concat();
         let whole = message.len();

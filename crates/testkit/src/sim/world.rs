@@ -71,7 +71,7 @@ pub fn run_with(seed: u64, mischief: Mischief) -> Result<Report, String> {
 async fn live(seed: u64, mischief: Mischief) -> Result<Report, String> {
     let mut chance = Chance::new(seed);
     let time = Time::new(seed);
-    let engine = Memory::distributed_with(Manners::rough(chance.draw()), time.clock());
+    let engine = Memory::distributed_with(Manners::rough(chance.draw()), lazuli_store::layout, time.clock());
     let dice = Dice::new(chance.draw(), mischief.faults);
     let engine = Arc::new(Breaking { inner: engine, dice: dice.clone() });
     let content = Arc::new(Breaking { inner: ContentMemory::new(), dice });
@@ -124,8 +124,10 @@ pub fn serve(
     let next = AtomicU64::new(first);
     let ids = Arc::new(move || (u128::from(next.fetch_add(1, SeqCst)) << 64) | 0x51);
     // The only time here is that of the scene: who is stopped for a minute has not been silent for one.
-    let patient = Options { header_read_seconds: YEAR, body_idle_seconds: YEAR, ..Options::default() };
-    let edge = Edge::new(store.clone(), accounts(KEY), patient, ids);
+    let patient =
+        Options { header_read_seconds: YEAR, body_idle_seconds: YEAR, answer_idle_seconds: YEAR, ..Options::default() };
+    let outside = time.clone();
+    let edge = Edge::new(store.clone(), accounts(KEY), patient, ids, Arc::new(move || outside.outside()));
     Scene::new(edge, store, time, mischief, marks, first)
 }
 

@@ -9,7 +9,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 
 use super::*;
 use crate::auth::delegation::{KeyFields, key};
-use crate::auth::{Assignment, Mode, Principal, Trust};
+use crate::auth::{Assignment, Mode, Principal, Trust, Who};
 use crate::operation::Spec;
 
 const ISSUER: &str = "https://login.example/tenant";
@@ -58,9 +58,13 @@ fn trusting(mode: Mode, pair: Option<&EcdsaKeyPair>, assignments: Vec<Assignment
     accounts
 }
 
-fn assigned(principal: &str, role: Role, within: Option<&str>) -> Assignment {
+fn assigned(who: Who, role: Role, within: Option<&str>) -> Assignment {
     let scope = Scope { account: Some(ACCOUNT.into()), within: within.map(str::to_owned) };
-    Assignment { principal: principal.into(), role, scope }
+    Assignment { who, issuer: None, role, scope }
+}
+
+fn object(id: &str) -> Who {
+    Who::Object(id.into())
 }
 
 fn ask(accounts: &Accounts, url: &str, authorization: &str) -> Result<Identity, Refusal> {
@@ -181,7 +185,10 @@ fn roles_come_from_the_token_and_from_the_operator() {
     let accounts = trusting(
         Mode::Basic,
         None,
-        vec![assigned(OID, Role::BlobReader, Some("ccc")), assigned("group", Role::BlobOwner, None)],
+        vec![
+            assigned(object(OID), Role::BlobReader, Some("ccc")),
+            assigned(Who::Group("group".into()), Role::BlobOwner, None),
+        ],
     );
     let reader = who(&accounts, "");
     assert!(may(&reader, &get_blob::SPEC, c));
@@ -194,7 +201,14 @@ fn roles_come_from_the_token_and_from_the_operator() {
 }
 
 /// A SAS over `path`, signed with the delegation key that `maker` would be given.
-fn delegated(maker: &Principal, path: &str, sp: &str, changes: &[(&str, &str)], version: &str) -> String {
+fn delegated(
+    accounts: &Accounts,
+    maker: &Principal,
+    path: &str,
+    sp: &str,
+    changes: &[(&str, &str)],
+    version: &str,
+) -> String {
     let fields = KeyFields {
         oid: &maker.oid,
         tid: &maker.tid,
@@ -204,7 +218,9 @@ fn delegated(maker: &Principal, path: &str, sp: &str, changes: &[(&str, &str)], 
         version,
         delegated_tid: "",
     };
-    let key = STANDARD.decode(key(SECRET, maker, ACCOUNT, Service::Blob, &fields)).expect("base64");
+    let key = STANDARD
+        .decode(key(SECRET, maker, accounts.trust().expect("tokens"), ACCOUNT, Service::Blob, &fields))
+        .expect("base64");
     let sduoid = changes.iter().find(|(name, _)| *name == "sduoid").map_or("", |(_, value)| value);
     let newest = version >= "2025-07-05";
     let users = if newest { format!("\n\n{sduoid}") } else { String::new() };
@@ -245,29 +261,29 @@ fn maker(accounts: &Accounts, more: &str) -> Principal {
 #[test]
 fn a_delegated_sas_may_what_both_it_and_its_maker_may() {
     use crate::blob::{delete_blob, get_blob};
-    let accounts = trusting(Mode::Basic, None, vec![assigned("someone", Role::BlobOwner, None)]);
+    let accounts = trusting(Mode::Basic, None, vec![assigned(object("someone"), Role::BlobOwner, None)]);
     let url = &format!("{PLACE}/ccc/b");
     let by = |url: &str| identify(&head("GET", url, &[]), &accounts).expect("a SAS");
     for version in ["2021-08-06", "2025-07-05", "2026-02-06", "2026-04-06", "2026-10-06"] {
         let reader = maker(&accounts, r#","roles":["Storage Blob Data Reader"]"#);
-        let mut sas = delegated(&reader, "ccc/b", "rd", &[], version);
+        let mut sas = delegated(&accounts, &reader, "ccc/b", "rd", &[], version);
         let identity = by(&sas);
         assert!(may(&identity, &get_blob::SPEC, url), "{version}");
         assert!(!may(&identity, &delete_blob::SPEC, url), "{version}: the maker may only read");
         let owner = maker(&accounts, r#","roles":["Storage Blob Data Owner"]"#);
-        sas = delegated(&owner, "ccc/b", "r", &[], version);
+        sas = delegated(&accounts, &owner, "ccc/b", "r", &[], version);
         assert!(!may(&by(&sas), &delete_blob::SPEC, url), "{version}: the SAS only reads");
-        sas = delegated(&owner, "ccc/b", "rd", &[], version);
+        sas = delegated(&accounts, &owner, "ccc/b", "rd", &[], version);
         assert!(may(&by(&sas), &delete_blob::SPEC, url), "{version}");
     }
 }
 
 #[test]
 fn nothing_of_a_delegated_sas_can_be_changed() {
-    let mut accounts = trusting(Mode::Basic, None, vec![]);
+    let [mut accounts, makers] = [(); 2].map(|()| trusting(Mode::Basic, None, vec![]));
     let owner = maker(&accounts, "");
     let refused = |accounts: &Accounts, url: &str| detail(identify(&head("GET", url, &[]), accounts));
-    let sas = |changes: &[(&str, &str)]| delegated(&owner, "ccc/b", "r", changes, "2026-10-06");
+    let sas = |changes: &[(&str, &str)]| delegated(&makers, &owner, "ccc/b", "r", changes, "2026-10-06");
     assert!(identify(&head("GET", &sas(&[]), &[]), &accounts).is_ok());
     for changes in [
         [("sp", "rwd")],
@@ -292,7 +308,7 @@ fn nothing_of_a_delegated_sas_can_be_changed() {
 fn a_sas_for_one_user_wants_that_users_token() {
     let accounts = trusting(Mode::Basic, None, vec![]);
     let owner = maker(&accounts, "");
-    let url = delegated(&owner, "ccc/b", "r", &[("sduoid", "user")], "2026-10-06");
+    let url = delegated(&accounts, &owner, "ccc/b", "r", &[("sduoid", "user")], "2026-10-06");
     assert!(detail(identify(&head("GET", &url, &[]), &accounts)).contains("bearer token"));
     let user = |oid: &str| token(None, HEADER, &claims("").replace(OID, oid));
     assert!(why(ask(&accounts, &url, &user("other"))).contains("another user"));
@@ -304,13 +320,13 @@ fn a_sas_for_one_user_wants_that_users_token() {
 fn a_session_does_what_its_maker_may_in_one_container() {
     use crate::auth::session;
     use crate::blob::{delete_blob, get_blob};
-    let accounts = trusting(Mode::Basic, None, vec![assigned(OID, Role::BlobReader, None)]);
+    let accounts = trusting(Mode::Basic, None, vec![assigned(object(OID), Role::BlobReader, None)]);
     let (here, there) = (format!("{PLACE}/ccc/b"), format!("{PLACE}/ddd/b"));
     let Ok(Identity::Token(maker)) = ask(&accounts, &here, &token(None, HEADER, &claims(""))) else {
         panic!("a token");
     };
     let account = accounts.get(ACCOUNT).expect("the account");
-    let now = arrival(Service::Blob, NOW).now;
+    let now = arrival(Service::Blob, NOW).wall;
     let sent = |url: &str, token: &str, key: &str| {
         let with = |signature: &str| {
             let authorization = format!("Session {token}:{signature}");
@@ -334,4 +350,124 @@ fn a_session_does_what_its_maker_may_in_one_container() {
     let over =
         session::create(&account, &maker, "ccc", lazuli_model::Timestamp::from_ticks(now.ticks() - 6_000_000_000));
     assert!(why(sent(&here, &over.token, &over.key)).contains("create a new session"));
+}
+
+const APP: &str = "44444444-4444-4444-4444-444444444444";
+const OTHER_ISSUER: &str = "https://login.other/tenant";
+
+/// M3: ids of one kind are not taken for another's, an application's role is not for its users, and an issuer speaks for its own alone.
+#[test]
+fn an_assignment_is_for_one_kind_of_principal_of_one_issuer() {
+    use crate::blob::get_blob;
+    let place = &format!("{PLACE}/ccc/b");
+    let app_only = format!(r#","idtyp":"app","appid":"{APP}""#);
+    let undeclared = format!(r#","sub":"{OID}","azp":"{APP}""#);
+    let through_app = format!(r#","idtyp":"user","scp":"user_impersonation","appid":"{APP}""#);
+    let scoped = format!(r#","sub":"{OID}","scp":"x","appid":"{APP}""#);
+    let (user, group) = (|id: &str| Who::User(id.into()), |id: &str| Who::Group(id.into()));
+    let app = |id: &str| Who::Application(id.into());
+    // `oid` stands in every token but those marked.
+    let table: &[(Who, &str, bool)] = &[
+        (Who::Anyone, "", true),
+        (object(OID), "", true),
+        (object(OID), &app_only, true),
+        (user(OID), "", true),
+        (user(OID), &app_only, false),
+        (group(OID), "", false),
+        (app(OID), "", false),
+        (app(OID), &app_only, false),
+        (app(APP), &app_only, true),
+        (app(APP), &undeclared, true),
+        (app(APP), &through_app, false),
+        (app(APP), &scoped, false),
+        (object(APP), &app_only, false),
+        (user(APP), &app_only, false),
+        (group("g"), r#","groups":["g"]"#, true),
+        (object("g"), r#","groups":["g"]"#, false),
+        (user("g"), r#","groups":["g"],"sub":"g""#, false),
+        (object("s"), r#","sub":"s""#, false),
+    ];
+    let judge = |accounts: &Accounts, claims: &str| {
+        let identity = ask(accounts, place, &token(None, HEADER, claims)).expect("a token");
+        may(&identity, &get_blob::SPEC, place)
+    };
+    for (who, more, expected) in table {
+        let accounts = trusting(Mode::Basic, None, vec![assigned(who.clone(), Role::BlobReader, None)]);
+        assert_eq!(judge(&accounts, &claims(more)), *expected, "{who:?} {more}");
+    }
+    // Without an object id, the subject is a user's and nothing else.
+    let nameless = |more: &str| claims(more).replace(&format!(r#""oid":"{OID}","#), "");
+    for (who, more, expected) in [
+        (user("s"), r#","sub":"s""#, true),
+        (object("s"), r#","sub":"s""#, false),
+        (user("s"), r#","sub":"s","idtyp":"app""#, false),
+        (app("s"), r#","sub":"s","idtyp":"app""#, false),
+    ] {
+        let accounts = trusting(Mode::Basic, None, vec![assigned(who.clone(), Role::BlobReader, None)]);
+        assert_eq!(judge(&accounts, &nameless(more)), expected, "{who:?} {more}");
+    }
+    // Two issuers.
+    let mut trust = Trust::new(Mode::Basic, vec![ISSUER.into(), OTHER_ISSUER.into()]);
+    trust.insecure = true;
+    let of = |issuer: &str, who: Who| Assignment {
+        issuer: Some(format!("{issuer}/")),
+        ..assigned(who, Role::BlobReader, None)
+    };
+    trust.assignments = vec![of(ISSUER, object(OID)), of(OTHER_ISSUER, group("g"))];
+    let mut both = accounts();
+    both.accept_tokens(Arc::new(trust));
+    both.delegate(ACCOUNT, SECRET);
+    let elsewhere = |more: &str| claims(more).replace(ISSUER, OTHER_ISSUER);
+    assert!(judge(&both, &claims("")) && !judge(&both, &elsewhere("")));
+    let grouped = r#","groups":["g"]"#;
+    assert!(judge(&both, &elsewhere(grouped)));
+    assert!(!judge(&both, &claims(grouped).replace(OID, "another")));
+    // Nor does it through a delegation key.
+    for (claims, expected) in [(claims(""), true), (elsewhere(r#","roles":["Storage Blob Delegator"]"#), false)] {
+        let Ok(Identity::Token(maker)) = ask(&both, PLACE, &token(None, HEADER, &claims)) else { panic!("a token") };
+        let url = delegated(&both, &maker, "ccc/b", "r", &[], "2026-10-06");
+        let identity = identify(&head("GET", &url, &[]), &both).expect("a SAS");
+        assert_eq!(may(&identity, &get_blob::SPEC, place), expected, "{claims}");
+    }
+}
+
+/// M3: what a delegation key or a session finds again is what its maker was: an application is no user, and a subject no object id.
+#[test]
+fn who_made_a_key_is_part_of_it() {
+    use crate::auth::session;
+    use crate::blob::get_blob;
+    let place = &format!("{PLACE}/ccc/b");
+    let delegator = r#","roles":["Storage Blob Delegator"]"#;
+    let table = [
+        (Who::User(OID.into()), claims(delegator), true),
+        (Who::User(OID.into()), claims(&format!(r#"{delegator},"idtyp":"app""#)), false),
+        (object(OID), claims(&format!(r#"{delegator},"idtyp":"app""#)), true),
+        (object(OID), claims(delegator).replace(r#""oid""#, r#""sub""#), false),
+        (Who::Anyone, claims(delegator).replace(r#""oid""#, r#""sub""#), true),
+    ];
+    for (who, claims, expected) in table {
+        let accounts = trusting(Mode::Basic, None, vec![assigned(who.clone(), Role::BlobReader, Some("ccc"))]);
+        let Ok(Identity::Token(maker)) = ask(&accounts, PLACE, &token(None, HEADER, &claims)) else {
+            panic!("a token")
+        };
+        let url = delegated(&accounts, &maker, "ccc/b", "r", &[], "2026-10-06");
+        let identity = identify(&head("GET", &url, &[]), &accounts).expect("a SAS");
+        assert_eq!(may(&identity, &get_blob::SPEC, place), expected, "{who:?} {claims}");
+        let account = accounts.get(ACCOUNT).expect("the account");
+        let made = session::create(&account, &maker, "ccc", arrival(Service::Blob, NOW).wall);
+        let with = |signature: &str| {
+            let authorization = format!("Session {}:{signature}", made.token);
+            identify(&head("GET", place, &[("authorization", &authorization), ("x-ms-date", DATE)]), &accounts)
+        };
+        let said = why(with("none"));
+        let text = said
+            .split("string to sign: '")
+            .nth(1)
+            .unwrap_or_else(|| panic!("nothing to sign: {said}"))
+            .trim_end_matches("'.")
+            .to_owned();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &STANDARD.decode(&made.key).expect("a key"));
+        let identity = with(&STANDARD.encode(hmac::sign(&key, text.as_bytes()))).expect("a session");
+        assert_eq!(may(&identity, &get_blob::SPEC, place), expected, "a session of {who:?} {claims}");
+    }
 }

@@ -21,17 +21,29 @@ enum Plain<'a> {
 const TYPE: &str = "@odata.type";
 const FEW: usize = 16;
 
+/// Members of an object: properties with their types, those that are null, and what is said of the entity itself. More than an entity
+/// can have.
+const MEMBERS_MAX: usize = 1024;
+
 /// An entity as the client wrote it. Properties that are null are as if they had not been sent.
 pub fn read_entity(body: &[u8]) -> Result<Sent, Refusal> {
     let members = object(body)?;
-    let kinds: Vec<(&str, &str)> = members
+    let mut kinds: Vec<(&str, &str)> = members
         .iter()
         .filter_map(|(name, value)| match value {
             Plain::Text(kind) => Some((name.strip_suffix(TYPE)?, kind.as_ref())),
             Plain::Number(_) | Plain::Flag(_) | Plain::Null => None,
         })
         .collect();
-    let kind_of = |name: &str| kinds.iter().find(|(of, _)| *of == name).map(|(_, kind)| *kind);
+    // Few are quickly looked through; many are sorted first. Of several of one name the first counts.
+    let is_sorted = kinds.len() > FEW;
+    if is_sorted {
+        kinds.sort_by_key(|(of, _)| *of);
+    }
+    let kind_of = |name: &str| {
+        let from = if is_sorted { kinds.partition_point(|(of, _)| *of < name) } else { 0 };
+        kinds[from..].iter().take(FEW).find(|(of, _)| *of == name).map(|(_, kind)| *kind)
+    };
     // Annotations say something about the entity or about a property; what they say of the entity is ours to say.
     let is_property = |name: &str| !name.contains('@') && !name.starts_with("odata.");
     let mut sent = Sent::default();
@@ -116,7 +128,8 @@ fn number(digits: &str) -> Option<Value> {
 fn object(body: &[u8]) -> Result<Vec<(Cow<'_, str>, Plain<'_>)>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| Refused::unreadable())?;
     let mut text = Text { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
-    text.members().ok_or_else(|| Refused::unreadable().into())
+    let members = text.members().ok_or_else(Refused::unreadable)?;
+    if members.len() > MEMBERS_MAX { Err(Refused::TooManyProperties.into()) } else { Ok(members) }
 }
 
 struct Text<'a> {
@@ -135,6 +148,10 @@ impl<'a> Text<'a> {
             let name = self.string()?;
             self.expect(':')?;
             members.push((name, self.value()?));
+            // One more than there may be is enough to see.
+            if members.len() > MEMBERS_MAX {
+                return Some(members);
+            }
             if self.take(',') {
                 continue;
             }

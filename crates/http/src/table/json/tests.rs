@@ -22,7 +22,7 @@ fn entity() -> (Key, Entity) {
     (Key::new("it's", "r/k"), Entity { modified, properties })
 }
 
-fn written(level: Level, select: Option<&[String]>) -> String {
+fn written(level: Level, select: Option<&Selection>) -> String {
     let (key, entity) = entity();
     let writing = Writing { level, endpoint: "http://h/acc/", account: "acc", table: "tab", select };
     let mut out = String::new();
@@ -50,7 +50,7 @@ fn three_levels_of_metadata() {
         written(Level::None, None),
         r#"{"PartitionKey":"it's","RowKey":"r/k","Timestamp":"2022-05-06T00:34:41.820498Z","age":39,"sex":"male","married":true,"ratio":3.0,"nan":"NaN","large":"1125899906842624","Birthday":"1973-10-04T00:00:00Z","binary":"YmluYXJ5","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833"}"#
     );
-    let select = ["age".to_owned(), "RowKey".to_owned(), "nobody".to_owned()];
+    let select = Selection::read("age,RowKey,nobody").unwrap().unwrap();
     assert_eq!(
         written(Level::Minimal, Some(&select)),
         format!(r#"{{"odata.metadata":"M","odata.etag":"{tag}","RowKey":"r/k","age":39,"nobody":null}}"#)
@@ -149,4 +149,26 @@ fn keys_are_told_from_properties() {
     assert_eq!(read_entity(br#"{"RowKey":null}"#).unwrap().row, None);
     assert_eq!(read_table(br#"{"TableName":"abc"}"#), Ok(Some("abc".into())));
     assert_eq!(read_table(b"{}"), Ok(None));
+}
+
+/// H5: n annotations and n properties took time by the square of n. Now the first member beyond what an entity can have ends it.
+#[test]
+fn too_many_members_are_refused_at_the_first_one() {
+    let document = |count: usize| {
+        let typed: String =
+            (0..count).map(|at| format!("\"p{at}@odata.type\":\"Edm.Int64\",\"p{at}\":\"{at}\",")).collect();
+        format!("{{{typed}\"PartitionKey\":\"a\",\"RowKey\":\"b\"}}")
+    };
+    let sent = read_entity(document(252).as_bytes()).unwrap();
+    assert!(
+        sent.properties
+            .iter()
+            .enumerate()
+            .all(|(at, (name, value))| { *name == format!("p{at}") && *value == Value::Int64(at as i64) })
+    );
+    assert_eq!(sent.properties.len(), 252);
+    let refused = |text: &str| read_entity(text.as_bytes()).err();
+    assert_eq!(refused(&document(80_000)), Some(Refused::TooManyProperties.into()));
+    // What comes after is not even looked at.
+    assert_eq!(refused(&document(80_000).replace("p79999", "\u{1}")), Some(Refused::TooManyProperties.into()));
 }

@@ -2,10 +2,11 @@
 
 use lazuli_model::access::StoredPolicy;
 use lazuli_model::service::{CorsRule, Logging, Metrics, Retention, ServiceProperties, StaticWebsite};
-use lazuli_model::{BlockId, Tags, Timestamp};
+use lazuli_model::{BlockId, Tags, Timestamp, Version};
 use lazuli_store::Difference;
 
 use super::{document, element, number, optional};
+use crate::versions::Since;
 
 /// Get Container ACL.
 pub fn acl(policies: &[StoredPolicy]) -> Vec<u8> {
@@ -112,16 +113,24 @@ pub fn service_stats(last_sync: Timestamp) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Get Blob Service Properties.
-pub fn service_properties(properties: &ServiceProperties) -> Vec<u8> {
+/// Get Blob Service Properties, in the sections that its version has.
+pub fn service_properties(properties: &ServiceProperties, version: Version) -> Vec<u8> {
     let mut out = document(2048);
     out.push_str("<StorageServiceProperties>");
     analytics_and_cors(&mut out, properties);
-    out.push_str("<DeleteRetentionPolicy>");
-    retention(&mut out, &properties.delete_retention);
-    flag(&mut out, "AllowPermanentDelete", properties.delete_retention.allow_permanent_delete.unwrap_or(false));
-    out.push_str("</DeleteRetentionPolicy>");
-    website(&mut out, &properties.static_website);
+    if Since::SoftDelete.is_in(version) {
+        out.push_str("<DeleteRetentionPolicy>");
+        retention(&mut out, &properties.delete_retention);
+        // Rule B29.
+        if Since::RehydratePriority.is_in(version) {
+            let allowed = properties.delete_retention.allow_permanent_delete.unwrap_or(false);
+            flag(&mut out, "AllowPermanentDelete", allowed);
+        }
+        out.push_str("</DeleteRetentionPolicy>");
+    }
+    if Since::StaticWebsites.is_in(version) {
+        website(&mut out, &properties.static_website);
+    }
     optional(&mut out, "DefaultServiceVersion", properties.default_service_version.as_deref());
     out.push_str("</StorageServiceProperties>");
     out.into_bytes()
@@ -219,7 +228,7 @@ mod tests {
     #[test]
     fn acl_as_recorded() {
         let recorded = "<SignedIdentifiers><SignedIdentifier><Id>testid</Id><AccessPolicy><Start>2022-07-13T23:44:52.0000000Z</Start><Expiry>2022-07-14T00:44:52.0000000Z</Expiry><Permission>r</Permission></AccessPolicy></SignedIdentifier><SignedIdentifier><Id>empty</Id></SignedIdentifier></SignedIdentifiers>";
-        let policies = read_signed_identifiers(recorded.as_bytes()).expect("policies");
+        let policies = read_signed_identifiers(recorded.as_bytes(), "rwdla").expect("policies");
         assert_eq!(text(acl(&policies)), recorded);
         assert_eq!(text(acl(&[])), "<SignedIdentifiers />");
     }
@@ -262,8 +271,8 @@ mod tests {
     fn service_properties_as_recorded() {
         let recorded = "<StorageServiceProperties><Logging><Version>1.0</Version><Read>true</Read><Write>true</Write><Delete>true</Delete><RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy></Logging><HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs><RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy></HourMetrics><MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></MinuteMetrics><Cors><CorsRule><AllowedMethods>GET</AllowedMethods><AllowedOrigins>www.xyz.com</AllowedOrigins><AllowedHeaders /><ExposedHeaders /><MaxAgeInSeconds>0</MaxAgeInSeconds></CorsRule><CorsRule><AllowedMethods>GET,PUT</AllowedMethods><AllowedOrigins>www.xyz.com,www.ab.com,www.bc.com</AllowedOrigins><AllowedHeaders>x-ms-meta-xyz,x-ms-meta-foo,x-ms-meta-data*,x-ms-meta-target*</AllowedHeaders><ExposedHeaders>x-ms-meta-abc,x-ms-meta-bcd,x-ms-meta-data*,x-ms-meta-source*</ExposedHeaders><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors><DeleteRetentionPolicy><Enabled>false</Enabled><AllowPermanentDelete>false</AllowPermanentDelete></DeleteRetentionPolicy><StaticWebsite><Enabled>true</Enabled><ErrorDocument404Path>errors/error/404error.html</ErrorDocument404Path><DefaultIndexDocumentPath>index.html</DefaultIndexDocumentPath></StaticWebsite><DefaultServiceVersion>2014-02-14</DefaultServiceVersion></StorageServiceProperties>";
         let properties = read_service_properties(recorded.as_bytes()).expect("properties").apply(Default::default());
-        assert_eq!(text(service_properties(&properties)), recorded);
-        let fresh = text(service_properties(&ServiceProperties::default()));
+        assert_eq!(text(service_properties(&properties, Version::NEWEST)), recorded);
+        let fresh = text(service_properties(&ServiceProperties::default(), Version::NEWEST));
         assert!(fresh.contains("<Cors /><DeleteRetentionPolicy><Enabled>false</Enabled>"), "{fresh}");
     }
 }

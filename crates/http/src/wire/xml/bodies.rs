@@ -15,8 +15,8 @@ const CORS_RULES_MAX: usize = 5;
 const CORS_BYTES_MAX: usize = 2 * 1024;
 const RETENTION_DAYS: std::ops::RangeInclusive<u32> = 1..=365;
 
-/// The service says no more than this of a document with too many of something.
-fn too_many() -> Refusal {
+/// The service says no more than this of a document with too many of something, or with a letter that it does not know.
+fn unexplained() -> Refusal {
     Refusal::InvalidXmlDocument { line: 0, position: 0, reason: "".into() }
 }
 
@@ -50,19 +50,27 @@ pub fn read_block_list(body: &[u8]) -> Result<Vec<(Search, BlockId)>, Refusal> {
     document.root.children.iter().map(block).collect()
 }
 
-/// Set Container ACL. No body at all is no policies.
-pub fn read_signed_identifiers(body: &[u8]) -> Result<Vec<StoredPolicy>, Refusal> {
+/// The letters that a stored policy may have, by what it is for: those that a SAS for it knows (rule A3).
+pub mod letters {
+    pub const CONTAINER: &str = "racwdxyltmeopif";
+    pub const QUEUE: &str = "raup";
+    pub const TABLE: &str = "raud";
+    pub const SHARE: &str = "rcwdl";
+}
+
+/// Set Container ACL and its kin. No body at all is no policies.
+pub fn read_signed_identifiers(body: &[u8], letters: &str) -> Result<Vec<StoredPolicy>, Refusal> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
     let document = Document::expect(body, "SignedIdentifiers")?;
     if document.root.children.len() > POLICIES_MAX {
-        return Err(too_many());
+        return Err(unexplained());
     }
-    document.root.children.iter().map(|node| policy(&document, node)).collect()
+    document.root.children.iter().map(|node| policy(&document, node, letters)).collect()
 }
 
-fn policy(document: &Document<'_>, node: &Node<'_>) -> Result<StoredPolicy, Refusal> {
+fn policy(document: &Document<'_>, node: &Node<'_>, letters: &str) -> Result<StoredPolicy, Refusal> {
     if node.name != "SignedIdentifier" {
         return Err(document.refuse(node, ""));
     }
@@ -74,8 +82,8 @@ fn policy(document: &Document<'_>, node: &Node<'_>) -> Result<StoredPolicy, Refu
         |name| node.child("AccessPolicy").and_then(|policy| policy.text_of(name)).filter(|text| !text.is_empty());
     let time = |name| part(name).map(|text| Timestamp::parse_iso(text).ok_or_else(|| wrong(name, text))).transpose();
     let permissions = part("Permission");
-    if let Some(text) = permissions.filter(|text| !text.bytes().all(|b| b.is_ascii_lowercase())) {
-        return Err(wrong("Permission", text));
+    if permissions.is_some_and(|text| !text.chars().all(|letter| letters.contains(letter))) {
+        return Err(unexplained());
     }
     Ok(StoredPolicy {
         id: id.to_owned(),
@@ -192,7 +200,7 @@ fn default_version(node: &Node<'_>) -> Result<Option<String>, Refusal> {
 
 fn cors(node: &Node<'_>) -> Result<Vec<CorsRule>, Refusal> {
     if node.children.len() > CORS_RULES_MAX {
-        return Err(too_many());
+        return Err(unexplained());
     }
     let rules = node.children.iter().map(cors_rule).collect::<Result<Vec<_>, _>>()?;
     let size = |rule: &CorsRule| {
@@ -201,7 +209,7 @@ fn cors(node: &Node<'_>) -> Result<Vec<CorsRule>, Refusal> {
             + rule.allowed_headers.len()
             + rule.exposed_headers.len()
     };
-    if rules.iter().map(size).sum::<usize>() > CORS_BYTES_MAX { Err(too_many()) } else { Ok(rules) }
+    if rules.iter().map(size).sum::<usize>() > CORS_BYTES_MAX { Err(unexplained()) } else { Ok(rules) }
 }
 
 const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "PATCH", "POST", "OPTIONS", "PUT"];

@@ -13,14 +13,7 @@ use super::bodies::read_sections;
 use super::listing::{IN_NAME, lease, metadata, surround};
 use super::read::{Document, Node};
 use super::{attribute, document, element, is_char, number, optional};
-
-/// Since then names that XML cannot hold are percent-encoded, and say so.
-const ENCODES_NAMES: Version = Version::new(2021, 12, 2);
-const HAS_FILE_IDS: Version = Version::new(2020, 10, 2);
-const HAS_PROTOCOLS: Version = Version::new(2020, 2, 10);
-const HAS_ACCESS_RIGHTS: Version = Version::new(2023, 1, 3);
-const HAS_CLIENT_NAMES: Version = Version::new(2024, 2, 4);
-const HAS_ENCRYPTION_IN_TRANSIT: Version = Version::new(2026, 2, 6);
+use crate::versions::Since;
 
 /// What List Shares repeats of its request.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +23,7 @@ pub struct ShareListing<'a> {
     pub prefix: Option<&'a str>,
     pub marker: Option<&'a str>,
     pub max_results: Option<u32>,
+    pub version: Version,
     pub now: Timestamp,
     pub metadata: bool,
 }
@@ -65,9 +59,13 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
     out.push_str("<Properties>");
     element(out, "Last-Modified", &item.share.modified.to_http());
     element(out, "Etag", &item.share.etag.to_string());
-    lease(out, item.share.lease.shown(listing.now));
+    // Rule F12.
+    let has_leases = Since::ShareLeases.is_in(listing.version);
+    if has_leases {
+        lease(out, item.share.lease.shown(listing.now), listing.version);
+    }
     number(out, "Quota", item.share.quota_gib);
-    settings(out, &item.share, item.snapshot.is_some(), listing.now);
+    settings(out, &item.share, item.snapshot.is_none() && has_leases, listing.now);
     element(out, "DefaultEncryptionScope", "$account-encryption-key");
     element(out, "DenyEncryptionScopeOverride", "false");
     if let Some(deleted) = &item.deleted {
@@ -82,7 +80,7 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
 }
 
 /// Observed: a snapshot's tier is not listed.
-fn settings(out: &mut String, share: &Share, snapshot: bool, now: Timestamp) {
+fn settings(out: &mut String, share: &Share, with_tier: bool, now: Timestamp) {
     use crate::file::describe;
     if let Some(given) = describe::provisioned(share) {
         number(out, "ProvisionedIops", given.iops);
@@ -92,7 +90,7 @@ fn settings(out: &mut String, share: &Share, snapshot: bool, now: Timestamp) {
         element(out, "NextAllowedQuotaDowngradeTime", &given.downgrade_from.to_http());
     }
     let premium = share.tier == ShareTier::Premium || share.protocol == Protocol::Nfs;
-    if !snapshot {
+    if with_tier {
         element(out, "AccessTier", describe::tier(share.tier));
         if !premium {
             element(out, "AccessTierChangeTime", &share.tier_changed.to_http());
@@ -152,7 +150,7 @@ pub fn entries(listing: &EntryListing<'_>, page: &EntryPage) -> Vec<u8> {
     if let Some(most) = listing.max_results {
         number(&mut out, "MaxResults", most);
     }
-    if listing.version >= HAS_FILE_IDS {
+    if Since::FileIds.is_in(listing.version) {
         number(&mut out, "DirectoryId", page.directory.shown());
     }
     surround(&mut out, "Entries", page.items.is_empty(), |out| {
@@ -166,7 +164,7 @@ pub fn entries(listing: &EntryListing<'_>, page: &EntryPage) -> Vec<u8> {
 }
 
 fn must_encode(text: &str, version: Version) -> bool {
-    version >= ENCODES_NAMES && !text.chars().all(|c| is_char(c) && c != '\r')
+    Since::EncodedFileNames.is_in(version) && !text.chars().all(|c| is_char(c) && c != '\r')
 }
 
 fn encoded(text: &str) -> String {
@@ -189,7 +187,7 @@ fn entry(out: &mut String, listing: &EntryListing<'_>, item: &EntryItem) {
     };
     out.extend(["<", tag, ">"]);
     name(out, "Name", &item.name, listing.version);
-    if listing.version >= HAS_FILE_IDS {
+    if Since::FileIds.is_in(listing.version) {
         number(out, "FileId", node.id.shown());
     }
     let directory = node.kind == Kind::Directory;
@@ -242,7 +240,7 @@ fn handle(out: &mut String, item: &HandleItem, version: Version) {
     number(out, "FileId", item.file.shown());
     number(out, "ParentId", item.parent.shown());
     number(out, "SessionId", item.session);
-    if version >= HAS_ACCESS_RIGHTS {
+    if Since::AccessRights.is_in(version) {
         surround(out, "AccessRightList", item.access == Access::default(), |out| {
             let rights = [(item.access.read, "Read"), (item.access.write, "Write"), (item.access.delete, "Delete")];
             for (_, right) in rights.into_iter().filter(|(has, _)| *has) {
@@ -251,7 +249,7 @@ fn handle(out: &mut String, item: &HandleItem, version: Version) {
         });
     }
     element(out, "ClientIp", &item.client);
-    if version >= HAS_CLIENT_NAMES {
+    if Since::ClientNames.is_in(version) {
         element(out, "ClientName", &item.client_name);
     }
     element(out, "OpenTime", &item.opened.to_http());
@@ -290,7 +288,7 @@ pub fn file_service_properties(properties: &ServiceProperties, version: Version)
     let mut out = document(1024);
     out.push_str("<StorageServiceProperties>");
     super::answers::metrics_and_cors(&mut out, properties);
-    if version >= HAS_PROTOCOLS {
+    if Since::ProtocolSettings.is_in(version) {
         protocols(&mut out, &properties.protocols, version);
     }
     if let Some(days) = properties.delete_retention.days {
@@ -311,11 +309,11 @@ fn protocols(out: &mut String, settings: &ProtocolSettings, version: Version) {
     out.push_str("<ProtocolSettings><SMB><Multichannel>");
     element(out, "Enabled", if settings.smb_multichannel { "true" } else { "false" });
     out.push_str("</Multichannel>");
-    if version >= HAS_ENCRYPTION_IN_TRANSIT {
+    if Since::EncryptionInTransit.is_in(version) {
         encryption(out, settings.smb_encryption);
     }
     out.push_str("</SMB>");
-    if version >= HAS_ENCRYPTION_IN_TRANSIT {
+    if Since::EncryptionInTransit.is_in(version) {
         out.push_str("<NFS>");
         encryption(out, settings.nfs_encryption);
         out.push_str("</NFS>");

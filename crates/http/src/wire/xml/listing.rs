@@ -4,7 +4,6 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::access::PublicAccess;
-use lazuli_model::account::DefaultTier;
 use lazuli_model::blob::{Blob, Deleted, Encryption, Kind, Tier};
 use lazuli_model::container::deleted::DeletionVersion;
 use lazuli_model::lease::Shown;
@@ -17,13 +16,7 @@ use super::{attribute, document, element, is_char, number, optional};
 use crate::blob::copied::status_text;
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
-
-/// Since then names that XML cannot hold are percent-encoded, and say so.
-const ENCODES_NAMES: Version = Version::new(2021, 2, 12);
-const HAS_CRC64: Version = Version::new(2019, 2, 2);
-const HAS_ENCRYPTION_SCOPES: Version = Version::new(2019, 7, 7);
-const HAS_REPLICATION: Version = Version::new(2019, 12, 12);
-const HAS_VERSIONED_IMMUTABILITY: Version = Version::new(2020, 10, 2);
+use crate::versions::Since;
 
 pub const IN_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -67,7 +60,10 @@ pub struct BlobListing<'a> {
 pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
     let mut out = document(512 + page.items.len() * 768);
     out.push_str("<EnumerationResults");
-    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
+    match Since::ServiceEndpoint.is_in(listing.version) {
+        true => attribute(&mut out, "ServiceEndpoint", listing.endpoint),
+        false => attribute(&mut out, "AccountName", listing.endpoint.trim_end_matches('/')),
+    }
     out.push('>');
     optional(&mut out, "Prefix", listing.prefix);
     optional(&mut out, "Marker", listing.marker);
@@ -101,26 +97,32 @@ fn container(out: &mut String, listing: &ContainerListing<'_>, item: &ContainerI
         element(out, "Deleted", "true");
         element(out, "Version", &DeletionVersion(deleted.at).to_text());
     }
+    if !Since::ServiceEndpoint.is_in(listing.version) {
+        element(out, "Url", &format!("{}{}", listing.endpoint, item.name.as_str()));
+    }
     out.push_str("<Properties>");
     element(out, "Last-Modified", &container.modified.to_http());
     element(out, "Etag", &container.etag.to_string());
     match item.deleted {
-        None => lease(out, container.lease.shown(listing.now)),
-        // As recorded.
-        Some(_) => lease(out, Shown { status: "unlocked", state: "expired", duration: None }),
+        None => lease(out, container.lease.shown(listing.now), listing.version),
+        // Rule B22: the service itself leases it for half a minute, while it is being deleted; ours is gone at once.
+        Some(_) => lease(out, Shown { status: "unlocked", state: "expired", duration: None }, listing.version),
     }
     match container.public {
         PublicAccess::Off => {}
+        _ if !Since::PublicAccess.is_in(listing.version) => {}
         PublicAccess::Blob => element(out, "PublicAccess", "blob"),
         PublicAccess::Container => element(out, "PublicAccess", "container"),
     }
-    if listing.version >= HAS_ENCRYPTION_SCOPES {
+    if Since::EncryptionScopes.is_in(listing.version) {
         let (scope, deny) = encryption::shown(container.scope.as_ref());
         element(out, "DefaultEncryptionScope", scope);
         element(out, "DenyEncryptionScopeOverride", deny);
     }
-    out.push_str("<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>");
-    if listing.version >= HAS_VERSIONED_IMMUTABILITY {
+    if Since::CreationTime.is_in(listing.version) {
+        out.push_str("<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>");
+    }
+    if Since::VersionedImmutability.is_in(listing.version) {
         let enabled = if listing.immutability { "true" } else { "false" };
         element(out, "ImmutableStorageWithVersioningEnabled", enabled);
     }
@@ -139,10 +141,12 @@ fn retention(out: &mut String, deleted: Deleted, now: Timestamp) {
     number(out, "RemainingRetentionDays", deleted.days_left(now));
 }
 
-pub fn lease(out: &mut String, shown: Shown) {
+pub fn lease(out: &mut String, shown: Shown, version: Version) {
     element(out, "LeaseStatus", shown.status);
-    element(out, "LeaseState", shown.state);
-    optional(out, "LeaseDuration", shown.duration);
+    if Since::LeaseStates.is_in(version) {
+        element(out, "LeaseState", shown.state);
+        optional(out, "LeaseDuration", shown.duration);
+    }
 }
 
 pub fn metadata(out: &mut String, metadata: &Metadata) {
@@ -156,8 +160,13 @@ pub fn metadata(out: &mut String, metadata: &Metadata) {
 pub fn blobs(listing: &BlobListing<'_>, page: &BlobPage) -> Vec<u8> {
     let mut out = document(512 + page.entries.len() * 1024);
     out.push_str("<EnumerationResults");
-    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
-    attribute(&mut out, "ContainerName", listing.container);
+    match Since::ServiceEndpoint.is_in(listing.version) {
+        true => {
+            attribute(&mut out, "ServiceEndpoint", listing.endpoint);
+            attribute(&mut out, "ContainerName", listing.container);
+        }
+        false => attribute(&mut out, "ContainerName", &format!("{}{}", listing.endpoint, listing.container)),
+    }
     out.push('>');
     optional(&mut out, "Prefix", listing.prefix);
     optional(&mut out, "Marker", listing.marker);
@@ -185,7 +194,7 @@ pub fn blobs(listing: &BlobListing<'_>, page: &BlobPage) -> Vec<u8> {
 pub fn name(out: &mut String, name: &str, version: Version) {
     // A carriage return could be escaped, but readers of XML normalize it all the same.
     let plain = name.bytes().all(|b| (b' '..0x80).contains(&b)) || name.chars().all(|c| is_char(c) && c != '\r');
-    if plain || version < ENCODES_NAMES {
+    if plain || !Since::EncodedNames.is_in(version) {
         return element(out, "Name", name);
     }
     out.push_str("<Name Encoded=\"true\">");
@@ -198,6 +207,9 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     name(out, item.name.as_str(), listing.version);
     optional(out, "Snapshot", item.snapshot.map(Timestamp::to_iso).as_deref());
     history(out, listing, item);
+    if !Since::ServiceEndpoint.is_in(listing.version) {
+        element(out, "Url", &format!("{}{}/{}", listing.endpoint, listing.container, item.name.as_str()));
+    }
     out.push_str("<Properties>");
     if item.uncommitted {
         number(out, "Content-Length", 0);
@@ -216,7 +228,7 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     if listing.tags && !item.blob.tags.is_empty() {
         tag_set(out, &item.blob.tags);
     }
-    if listing.version >= HAS_REPLICATION {
+    if Since::Replication.is_in(listing.version) {
         element(out, "OrMetadata", "");
     }
     out.push_str("</Blob>");
@@ -241,7 +253,9 @@ fn history(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
 
 fn content(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     let blob = &item.blob;
-    element(out, "Creation-Time", &blob.created.to_http());
+    if Since::CreationTime.is_in(listing.version) {
+        element(out, "Creation-Time", &blob.created.to_http());
+    }
     element(out, "Last-Modified", &blob.modified.to_http());
     // Here, unlike in headers and in lists of containers, without quotes.
     element(out, "Etag", blob.etag.to_string().trim_matches('"'));
@@ -252,12 +266,14 @@ fn content(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     element(out, "Content-Type", headers.content_type.as_deref().unwrap_or("application/octet-stream"));
     element(out, "Content-Encoding", &text(&headers.encoding));
     element(out, "Content-Language", &text(&headers.language));
-    if listing.version >= HAS_CRC64 {
+    if Since::Crc64.is_in(listing.version) {
         element(out, "Content-CRC64", "");
     }
     element(out, "Content-MD5", &headers.md5.as_ref().map(|md5| STANDARD.encode(md5)).unwrap_or_default());
     element(out, "Cache-Control", &text(&headers.cache_control));
-    element(out, "Content-Disposition", &text(&headers.disposition));
+    if Since::ContentDisposition.is_in(listing.version) {
+        element(out, "Content-Disposition", &text(&headers.disposition));
+    }
     if listing.settings.last_access_tracking {
         element(out, "LastAccessTime", &blob.last_access().to_http());
     }
@@ -273,17 +289,26 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         }
         Kind::Append { .. } => element(out, "BlobType", "AppendBlob"),
     }
-    tier(out, blob, listing.settings.default_tier);
+    // Rule B28: snapshots had none.
+    let has_tier = item.snapshot.is_none() || Since::SnapshotTiers.is_in(listing.version);
+    if has_tier && Since::Tiers.is_in(listing.version) {
+        tier(out, listing, blob);
+    }
     // Only what is there, and current, has a lease to show.
     let is_base = item.snapshot.is_none() && (!blob.previous || item.versions_only);
-    if is_base && blob.deleted.is_none() {
-        lease(out, blob.lease.shown(listing.now));
+    match blob.deleted {
+        None if is_base => lease(out, blob.lease.shown(listing.now), listing.version),
+        // Rule B29.
+        Some(_) if is_base && !Since::RehydratePriority.is_in(listing.version) => element(out, "LeaseStatus", ""),
+        Some(_) | None => {}
     }
     if listing.copy {
         copied(out, blob);
     }
     // Of a flat namespace; a hierarchical one says `true` of both (each observed).
-    element(out, "ServerEncrypted", if item.uncommitted { "false" } else { "true" });
+    if Since::ServerEncrypted.is_in(listing.version) {
+        element(out, "ServerEncrypted", if item.uncommitted { "false" } else { "true" });
+    }
     if blob.kind == (Kind::Append { sealed: true }) {
         element(out, "Sealed", "true");
     }
@@ -300,7 +325,7 @@ fn state(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     if let (Some(hold), true) = (blob.legal_hold, listing.legal_hold) {
         element(out, "LegalHold", if hold { "true" } else { "false" });
     }
-    if !blob.tags.is_empty() {
+    if !blob.tags.is_empty() && Since::Replication.is_in(listing.version) {
         number(out, "TagCount", blob.tags.len());
     }
     if let Some(deleted) = blob.deleted {
@@ -328,7 +353,8 @@ fn copied(out: &mut String, blob: &Blob) {
     }
 }
 
-fn tier(out: &mut String, blob: &Blob, default: DefaultTier) {
+fn tier(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
+    let default = listing.settings.default_tier;
     match (blob.tier, blob.kind) {
         (Some(tier), _) => element(out, "AccessTier", headers::tier_text(tier)),
         (None, Kind::Block) => {
@@ -340,7 +366,9 @@ fn tier(out: &mut String, blob: &Blob, default: DefaultTier) {
     }
     if let Some(back) = blob.rehydrating {
         element(out, "ArchiveStatus", &headers::archive_status(back));
-        element(out, "RehydratePriority", headers::priority_text(back.priority));
+        if Since::RehydratePriority.is_in(listing.version) {
+            element(out, "RehydratePriority", headers::priority_text(back.priority));
+        }
     }
     match (blob.tier, blob.tier_changed) {
         (Some(Tier::Premium(_)), _) | (_, None) => {}
@@ -472,6 +500,17 @@ mod tests {
         let old = BlobListing { version: Version::new(2018, 11, 9), ..plain };
         let shown = show(old, item("b"));
         assert!(!shown.contains("CRC64") && shown.ends_with("</Properties>"), "{shown}");
+    }
+
+    /// Rule B29.
+    #[test]
+    fn b29_what_was_deleted_softly_is_listed_as_of_old() {
+        let mut gone = item("b");
+        let at = gone.blob.modified;
+        gone.blob.deleted = Some(Deleted { at, until: at.plus_seconds(86_400) });
+        let old = BlobListing { version: Version::new(2018, 11, 9), ..blob_listing() };
+        assert!(text(blobs(&old, &page(vec![gone.clone()]))).contains("<LeaseStatus /><ServerEncrypted>"));
+        assert!(!text(blobs(&blob_listing(), &page(vec![gone]))).contains("LeaseStatus"));
     }
 
     #[test]

@@ -7,12 +7,13 @@ mod delegation;
 mod file;
 mod found;
 mod listing;
+mod query;
 mod queue;
 mod read;
 mod session;
 
 pub use answers::{acl, block_list, page_list, service_properties, service_stats, tags};
-pub use bodies::{read_block_list, read_service_properties, read_signed_identifiers, read_tags};
+pub use bodies::{letters, read_block_list, read_service_properties, read_signed_identifiers, read_tags};
 pub use delegation::{read_key_info, user_delegation_key};
 pub use file::{
     EntryListing, ShareListing, entries, file_ranges, file_service_properties, handles, read_file_service_properties,
@@ -25,6 +26,7 @@ pub use queue::{
     read_queue_service_properties,
 };
 
+pub use query::read_query;
 pub use read::{Document, Node};
 pub use session::{created_session, read_session_request};
 

@@ -1,6 +1,7 @@
 //! The documents of the Queue service. Elements and their order are those of recorded answers.
 
 use lazuli_model::Refusal;
+use lazuli_model::Version;
 use lazuli_model::queue::Message;
 use lazuli_model::service::{ServiceProperties, ServicePropertiesChange};
 use lazuli_store::{Delivery, QueuePage};
@@ -9,6 +10,7 @@ use super::listing::{metadata, surround};
 use super::read::Document;
 use super::{attribute, document, element, number, optional, read_service_properties};
 use crate::head::guid;
+use crate::versions::Since;
 
 /// The last second that a date can say: what never expires, expires then.
 const NEVER: lazuli_model::Timestamp = lazuli_model::Timestamp::from_ticks(u64::MAX);
@@ -21,13 +23,18 @@ pub struct QueueListing<'a> {
     pub prefix: Option<&'a str>,
     pub marker: Option<&'a str>,
     pub max_results: Option<u32>,
+    pub version: Version,
     pub metadata: bool,
 }
 
 pub fn queues(listing: &QueueListing<'_>, page: &QueuePage) -> Vec<u8> {
     let mut out = document(512 + page.items.len() * 128);
     out.push_str("<EnumerationResults");
-    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
+    let names_endpoint = Since::ServiceEndpoint.is_in(listing.version);
+    match names_endpoint {
+        true => attribute(&mut out, "ServiceEndpoint", listing.endpoint),
+        false => attribute(&mut out, "AccountName", listing.endpoint.trim_end_matches('/')),
+    }
     out.push('>');
     optional(&mut out, "Prefix", listing.prefix);
     optional(&mut out, "Marker", listing.marker);
@@ -38,6 +45,9 @@ pub fn queues(listing: &QueueListing<'_>, page: &QueuePage) -> Vec<u8> {
         for item in &page.items {
             out.push_str("<Queue>");
             element(out, "Name", item.name.as_str());
+            if !names_endpoint {
+                element(out, "Url", &format!("{}{}", listing.endpoint, item.name.as_str()));
+            }
             if listing.metadata {
                 metadata(out, &item.queue.metadata);
             }
@@ -196,6 +206,7 @@ mod tests {
             prefix: Some("pyqueuesync59e2a19"),
             marker: None,
             max_results: Some(1),
+            version: Version::new(2021, 2, 12),
             metadata: true,
         };
         assert_eq!(

@@ -3,14 +3,11 @@
 
 use std::borrow::Cow;
 
-use lazuli_model::Refusal;
+use lazuli_model::{Refusal, depth};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::is_char;
-
-/// Deeper than any document of the protocol.
-const DEPTH_MAX: usize = 16;
 
 /// Twice as many elements as the longest block list has; a tree of them stays small.
 const NODES_MAX: usize = 100_000;
@@ -104,7 +101,9 @@ fn tree(source: &str) -> Result<Node<'_>, usize> {
         let begin = offset(reader.buffer_position());
         let event = reader.read_event().map_err(|_| offset(reader.error_position()))?;
         match event {
-            Event::Start(_) | Event::Empty(_) if root.is_some() || open.len() == DEPTH_MAX || nodes == NODES_MAX => {
+            Event::Start(_) | Event::Empty(_)
+                if root.is_some() || open.len() == depth::XML.levels() || nodes == NODES_MAX =>
+            {
                 return Err(begin);
             }
             Event::Start(_) => {
@@ -221,7 +220,7 @@ mod tests {
     /// The one in two lines is what the service was recorded to say of `<QueueMessage><MessageText>\u{1}`.
     #[test]
     fn errors_have_a_place() {
-        let deep = "<a>".repeat(DEPTH_MAX + 1);
+        let deep = "<a>".repeat(depth::XML.levels() + 1);
         let table = [
             ("", (1, 1)),
             ("text", (1, 1)),

@@ -68,7 +68,8 @@ fn a_seal_is_kept_added_or_taken() {
 /// Each family in its own words.
 #[test]
 fn conditions_are_refused_by_side() {
-    let other = Conditions { if_match: Some(Match::OneOf(vec![None])), ..Conditions::default() };
+    let matching = |tag: &str| Conditions { if_match: Some(Match::parse(tag)), ..Conditions::default() };
+    let (other, foreign) = (matching("\"0x8D000000000000\""), matching("\"garbage\""));
     let seen =
         Conditions { if_none_match: Some(Match::OneOf(vec![Some(blob(Kind::Block).etag)])), ..Conditions::default() };
     let source = |conditions: &Conditions, family| {
@@ -87,6 +88,12 @@ fn conditions_are_refused_by_side() {
     assert_eq!(source(&seen, Family::FromUrl), Err(NotModified));
     assert_eq!(target(&other, Family::Copy), Err(TargetConditionNotMet));
     assert_eq!(target(&other, Family::FromUrl), Err(ConditionNotMet));
+    // Rules B1 and B2: what cannot be a tag of the service.
+    assert_eq!(source(&foreign, Family::Copy), Err(SourceConditionNotMet));
+    assert_eq!(source(&foreign, Family::FromUrl), Err(SourceConditionNotMet));
+    assert_eq!(source(&foreign, Family::InPlace), Err(ConditionNotMet));
+    assert_eq!(target(&foreign, Family::Copy), Err(TargetConditionNotMet));
+    assert_eq!(target(&foreign, Family::FromUrl), Err(TargetConditionNotMet));
     let tags =
         Conditions { if_tags: Some(crate::tags::TagCondition::parse("\"t\"='2'").unwrap()), ..Conditions::default() };
     for family in [Family::Copy, Family::FromUrl] {

@@ -155,8 +155,9 @@ fn keyword(word: &str) -> Option<Token> {
         "ge" => Token::Operator(Operator::GreaterOrEqual),
         "lt" => Token::Operator(Operator::Less),
         "le" => Token::Operator(Operator::LessOrEqual),
-        "true" => Token::Literal(Value::Boolean(true)),
-        "false" => Token::Literal(Value::Boolean(false)),
+        // C# writes them with a capital.
+        word if word.eq_ignore_ascii_case("true") => Token::Literal(Value::Boolean(true)),
+        word if word.eq_ignore_ascii_case("false") => Token::Literal(Value::Boolean(false)),
         "null" => Token::Null,
         "NaN" => Token::Literal(Value::Double(f64::NAN)),
         "INF" => Token::Literal(Value::Double(f64::INFINITY)),

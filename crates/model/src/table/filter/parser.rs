@@ -5,14 +5,12 @@ use super::super::{Refused, Value};
 use super::lexer::{Lexer, Token};
 use super::{Expression, Operator, invalid};
 use crate::Refusal;
-
-/// Parentheses and `not`s within each other.
-const DEPTH_MAX: usize = 100;
+use crate::depth::{self, Depth};
 
 pub fn parse(text: &str) -> Result<Expression, Refusal> {
     let mut lexer = Lexer::new(text);
     let token = lexer.next()?;
-    let mut parser = Parser { lexer, token, depth: 0 };
+    let mut parser = Parser { lexer, token, depth: depth::FILTER };
     let whole = parser.any()?;
     match parser.token {
         Token::End => Ok(whole),
@@ -23,7 +21,7 @@ pub fn parse(text: &str) -> Result<Expression, Refusal> {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     token: Token,
-    depth: usize,
+    depth: Depth,
 }
 
 /// One side of a comparison, or all there is.
@@ -66,12 +64,10 @@ impl Parser<'_> {
     }
 
     fn deeper(&mut self, inside: impl FnOnce(&mut Self) -> Result<Expression, Refusal>) -> Result<Expression, Refusal> {
-        if self.depth == DEPTH_MAX {
-            return Err(invalid("Recursion depth exceeded allowed limit.".into()));
-        }
-        self.depth += 1;
+        let here = self.depth;
+        self.depth = here.deeper().ok_or_else(|| invalid("Recursion depth exceeded allowed limit.".into()))?;
         let expression = inside(self);
-        self.depth -= 1;
+        self.depth = here;
         expression
     }
 

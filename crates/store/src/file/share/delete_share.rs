@@ -3,16 +3,17 @@
 //! The share's own space says first that it has ended; from then on nobody can act in it. Its row in the root follows in a second
 //! transaction. If a process dies between the two, whoever makes the name anew finishes the work, or the sweeper does.
 
-use lazuli_engine::{Key, Partition, Space};
+use lazuli_engine::{Key, Space};
 use lazuli_model::file::{DeleteShare, Share};
 use lazuli_model::{Lease, Refusal, Timestamp};
 
 use super::{Head, ShareKeys, WINDOWS_EPOCH, born, keys};
 use crate::file::rows::{Buried, Ended, Snapshot};
 use crate::file::tree::Tree;
-use crate::keys::{DEAD_SPACES, ROOT, dead_space};
+use crate::keys::{DEAD_SPACES, ROOT};
 use crate::records::{DeadSpace, Garbage, decode, encode};
-use crate::transact::{Decided, get, now};
+use crate::sweep::bury;
+use crate::transact::{Decided, Trouble, get, now};
 use crate::{Failure, ShareAt, Store};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
@@ -47,8 +48,8 @@ impl Store {
 
     /// Whether a share of this name was deleted, and its space is still being swept.
     async fn goes(&self, at: &ShareAt) -> Result<bool, Failure> {
-        let partition = keys::share_partition(at);
-        self.look(|txn| {
+        let partition = keys::share_partition(at).name;
+        self.scan(ROOT, |txn| {
             let all = Key::new(ROOT, DEAD_SPACES, &[]);
             let rows = txn.scan(&all, &all.after_prefix(), DEAD_LOOKED_AT)?;
             let mut dead = rows.iter().filter_map(|(_, bytes)| decode::<DeadSpace>(bytes).ok());
@@ -59,28 +60,27 @@ impl Store {
 
     /// Takes a share that has ended out of the root. What cannot be brought back is left to the sweeper.
     pub(crate) async fn bury_share(&self, at: &ShareAt) -> Result<(), Failure> {
-        let ended = self.look(|txn| match born(txn, at)? {
-            Some(born) => {
-                let head: Option<Head> = get(txn, &ShareKeys::new(born.id).head())?;
-                let ended = head.and_then(|head| head.ended).filter(|ended| ended.life == born.life);
-                let share: Option<Share> = get(txn, &ShareKeys::new(born.id).properties())?;
-                Ok(ended.map(|ended| (born, ended, share)))
-            }
-            None => Ok(None),
+        let Some(ended_one) = self.born(at).await? else { return Ok(()) };
+        let share_keys = ShareKeys::new(ended_one.id);
+        let partition = share_keys.partition();
+        let ended = self.look(&partition, |txn| {
+            let head: Option<Head> = get(txn, &share_keys.head())?;
+            let ended = head.and_then(|head| head.ended).filter(|ended| ended.life == ended_one.life);
+            let share: Option<Share> = get(txn, &share_keys.properties())?;
+            Ok(ended.map(|ended| (ended, share)))
         });
-        let Some((ended_one, ended, share)) = ended.await? else { return Ok(()) };
+        let Some((ended, share)) = ended.await? else { return Ok(()) };
         let at = at.clone();
         let partition = keys::share_partition(&at);
         let space = self
-            .transact(Partition::new(ROOT, partition.clone()), move |txn| {
+            .transact(partition.clone(), move |txn| {
                 let current = born(txn, &at)?;
                 if current.is_none_or(|born| (born.id, born.life) != (ended_one.id, ended_one.life)) {
                     return Ok(None); // somebody was faster
                 }
                 txn.delete(keys::share(&at));
                 let Some(until) = ended.until else {
-                    let dead = DeadSpace { partition: partition.to_vec(), emptied: None };
-                    txn.put(dead_space(Space(ended_one.id)), encode(&dead));
+                    bury(txn, &partition, Space(ended_one.id));
                     return Ok(Some(Space(ended_one.id)));
                 };
                 let share = share.clone().unwrap_or_else(|| ended_one.share.clone()).buried();
@@ -99,13 +99,13 @@ impl Store {
     pub(crate) async fn end_buried(&self, at: ShareAt, version: u64) -> Result<(), Failure> {
         let partition = keys::share_partition(&at);
         let space = self
-            .transact(Partition::new(ROOT, partition.clone()), move |txn| {
+            .transact(partition.clone(), move |txn| {
                 let key = keys::deleted_share(&at, version);
                 let buried: Option<Buried> = get(txn, &key)?;
                 let Some(buried) = buried.filter(|buried| buried.until <= now(txn)) else { return Ok(None) };
                 txn.delete(key);
                 let space = Space(buried.born.id);
-                txn.put(dead_space(space), encode(&DeadSpace { partition: partition.to_vec(), emptied: None }));
+                bury(txn, &partition, space);
                 Ok(Some(space))
             })
             .await?;
@@ -128,7 +128,11 @@ fn snapshot_leases(tree: &mut Tree<'_, '_>) -> Decided<Vec<Lease>> {
 }
 
 fn delete_snapshot(tree: &mut Tree<'_, '_>, delete: &DeleteShare, time: Timestamp) -> Decided<()> {
-    let snapshot = tree.snapshot(time)?;
+    // Rule F6.
+    let snapshot = match tree.snapshot(time) {
+        Err(Trouble::Refused(Refusal::ShareNotFound)) => return Err(Refusal::ShareSnapshotNotFound.into()),
+        snapshot => snapshot?,
+    };
     delete.decide_snapshot(&snapshot.share, tree.now())?;
     tree.txn.delete(tree.keys.snapshot(time));
     tree.change_head().snapshots.retain(|epoch| *epoch != snapshot.epoch);

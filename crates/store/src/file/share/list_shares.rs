@@ -7,12 +7,17 @@ use lazuli_model::{AccountName, Timestamp};
 
 use super::{Born, ShareKeys, born, keys, living};
 use crate::file::rows::{Buried, Snapshot};
+use crate::keys::ROOT;
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::decode;
 use crate::transact::{Decided, now};
 use crate::{Failure, ShareAt, Store};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+/// Names that one scan of the root finds.
+const NAMES: usize = 512;
+/// A share has at most 200 (the service's limit); more are not shown.
+const SNAPSHOTS_MAX: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct ListShares {
@@ -51,40 +56,90 @@ pub struct SharePage {
 impl Store {
     pub async fn list_shares(&self, account: &AccountName, list: ListShares) -> Result<SharePage, Failure> {
         let position = list.marker.as_deref().map(decode_marker).transpose()?.unwrap_or_default();
-        self.look(|txn| page(txn, account, &list, &position)).await
+        let begun = position.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut from = begun.max(list.prefix.as_bytes()).to_vec();
+        let mut page = SharePage { items: Vec::new(), next: None };
+        // One scan of the root finds some names; each share says itself what it has.
+        loop {
+            let limit = (list.most as usize).saturating_sub(page.items.len()).clamp(1, NAMES);
+            let names = self.scan(ROOT, |txn| names(txn, account, &list, &from, limit)).await?;
+            let Some(last) = names.last() else { return Ok(page) };
+            from = [last.0.as_str().as_bytes(), &[0]].concat();
+            for (name, born, buried) in names {
+                for item in self.items(name, born, buried, list.snapshots).await? {
+                    let place = place(&item);
+                    if place.as_slice() < position.as_slice() {
+                        continue;
+                    }
+                    if page.items.len() == list.most as usize {
+                        page.next = Some(encode_marker(&place));
+                        return Ok(page);
+                    }
+                    page.items.push(item);
+                }
+            }
+        }
+    }
+
+    /// All that a listing shows of one name, in order.
+    async fn items(
+        &self,
+        name: ShareName,
+        born: Option<Born>,
+        mut items: Vec<ShareItem>,
+        snapshots: bool,
+    ) -> Result<Vec<ShareItem>, Failure> {
+        let Some(born) = born else { return Ok(items) };
+        let share_keys = ShareKeys::new(born.id);
+        let partition = share_keys.partition();
+        let share = self.look(&partition, |txn| {
+            let Some(share) = living(txn, &born)? else { return Ok(None) };
+            let all = share_keys.snapshots();
+            let rows = if snapshots { txn.scan(&all, &all.after_prefix(), SNAPSHOTS_MAX)? } else { Vec::new() };
+            Ok(Some((share, rows)))
+        });
+        let Some((share, rows)) = share.await? else { return Ok(items) };
+        for (key, bytes) in rows {
+            let time = keys::read_version(&key).map(Timestamp::from_ticks);
+            let share = decode::<Snapshot>(&bytes)?.share;
+            items.push(ShareItem { name: name.clone(), snapshot: time, deleted: None, share });
+        }
+        items.push(ShareItem { name, snapshot: None, deleted: None, share });
+        Ok(items)
     }
 }
 
 /// `name 00`, then the place within the name: the version of a deleted one, a snapshot's time, or the share itself, which comes last
 /// (observed).
-fn place(name: &ShareName, item: &ShareItem) -> Vec<u8> {
+fn place(item: &ShareItem) -> Vec<u8> {
     let (time, version) = match (&item.snapshot, &item.deleted) {
         (Some(time), _) => (time.ticks(), 0),
         (None, None) => (u64::MAX, 0),
         (None, Some(deleted)) => (0, u64::from_str_radix(&deleted.version, 16).unwrap_or(u64::MAX)),
     };
-    [name.as_str().as_bytes(), &[0], &time.to_be_bytes(), &version.to_be_bytes()].concat()
+    [item.name.as_str().as_bytes(), &[0], &time.to_be_bytes(), &version.to_be_bytes()].concat()
 }
 
-fn page(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, position: &[u8]) -> Decided<SharePage> {
-    let mut page = SharePage { items: Vec::new(), next: None };
-    let begun = position.split(|byte| *byte == 0).next().unwrap_or_default();
-    let mut from = begun.max(list.prefix.as_bytes()).to_vec();
-    while let Some(name) = next_name(txn, account, list, &from)? {
-        for item in items(txn, account, list, &name)? {
-            let place = place(&name, &item);
-            if place.as_slice() < position {
-                continue;
-            }
-            if page.items.len() == list.most as usize {
-                page.next = Some(encode_marker(&place));
-                return Ok(page);
-            }
-            page.items.push(item);
-        }
+type Named = (ShareName, Option<Born>, Vec<ShareItem>);
+
+/// Up to `limit` names that are not before `from`, with what the root has of each: its row, and the deleted ones.
+fn names(
+    txn: &mut Txn<'_>,
+    account: &AccountName,
+    list: &ListShares,
+    from: &[u8],
+    limit: usize,
+) -> Decided<Vec<Named>> {
+    let (mut from, mut found) = (from.to_vec(), Vec::new());
+    while found.len() < limit
+        && let Some(name) = next_name(txn, account, list, &from)?
+    {
         from = [name.as_str().as_bytes(), &[0]].concat();
+        let at = ShareAt { account: account.clone(), share: name };
+        let buried = if list.deleted { buried(txn, &at)? } else { Vec::new() };
+        found.push((at.share.clone(), born(txn, &at)?, buried));
     }
-    Ok(page)
+    Ok(found)
 }
 
 /// The first name that is not before `from`, among the shares and, if wanted, the deleted ones.
@@ -108,26 +163,6 @@ fn next_name(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, from: 
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     })
-}
-
-fn items(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, name: &ShareName) -> Decided<Vec<ShareItem>> {
-    let at = ShareAt { account: account.clone(), share: name.clone() };
-    let mut items = if list.deleted { buried(txn, &at)? } else { Vec::new() };
-    let found: Option<Born> = born(txn, &at)?;
-    if let Some(born) = found
-        && let Some((share, _)) = living(txn, &born)?
-    {
-        if list.snapshots {
-            let all = ShareKeys::new(born.id).snapshots();
-            for (key, bytes) in txn.scan(&all, &all.after_prefix(), usize::MAX)? {
-                let time = keys::read_version(&key).map(Timestamp::from_ticks);
-                let share = decode::<Snapshot>(&bytes)?.share;
-                items.push(ShareItem { name: name.clone(), snapshot: time, deleted: None, share });
-            }
-        }
-        items.push(ShareItem { name: name.clone(), snapshot: None, deleted: None, share });
-    }
-    Ok(items)
 }
 
 fn buried(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Vec<ShareItem>> {

@@ -24,18 +24,31 @@ fn born(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Option<Born>> {
     get(txn, &keys::share(at))
 }
 
-/// The share as it is, with its head; nothing when it was deleted in this life.
-fn living(txn: &mut Txn<'_>, born: &Born) -> Decided<Option<(Share, Head)>> {
+/// The share as it is; nothing when it was deleted in this life.
+fn living(txn: &mut Txn<'_>, born: &Born) -> Decided<Option<Share>> {
     let keys = ShareKeys::new(born.id);
-    let head: Head = get(txn, &keys.head())?.unwrap_or_else(|| Head::new(born.share.quota_gib));
-    if head.ended.is_some_and(|ended| ended.life == born.life) {
+    let head: Option<Head> = get(txn, &keys.head())?;
+    if head.and_then(|head| head.ended).is_some_and(|ended| ended.life == born.life) {
         return Ok(None);
     }
-    let share = get(txn, &keys.properties())?.unwrap_or_else(|| born.share.clone());
-    Ok(Some((share, head)))
+    Ok(Some(get(txn, &keys.properties())?.unwrap_or_else(|| born.share.clone())))
 }
 
 impl Store {
+    async fn born(&self, at: &ShareAt) -> Result<Option<Born>, Failure> {
+        self.look(&keys::share_partition(at), |txn| born(txn, at)).await
+    }
+
+    /// Before a name is made anew: ends what a process that died has left half deleted.
+    async fn end_half_deleted(&self, at: &ShareAt) -> Result<(), Failure> {
+        let Some(born) = self.born(at).await? else { return Ok(()) };
+        let share = self.look(&ShareKeys::new(born.id).partition(), |txn| living(txn, &born)).await?;
+        if share.is_none() {
+            self.bury_share(at).await?;
+        }
+        Ok(())
+    }
+
     /// Get Share Properties, Metadata and ACL.
     pub async fn share(&self, at: &ShareAt, read: ReadShare) -> Result<Share, Failure> {
         Ok(self.share_usage(at, read).await?.0)
@@ -49,17 +62,14 @@ impl Store {
                 None => tree.share()?,
             };
             read.decide(&share, tree.now())?;
-            Ok((share, tree.head.usage))
+            Ok((share, tree.usage()?))
         })
         .await
     }
 
     /// For judging who may: the stored policies.
     pub async fn share_for_access(&self, at: &ShareAt) -> Result<Option<Share>, Failure> {
-        self.look(|txn| match born(txn, at)? {
-            Some(born) => Ok(living(txn, &born)?.map(|(share, _)| share)),
-            None => Ok(None),
-        })
-        .await
+        let Some(born) = self.born(at).await? else { return Ok(None) };
+        self.look(&ShareKeys::new(born.id).partition(), |txn| living(txn, &born)).await
     }
 }

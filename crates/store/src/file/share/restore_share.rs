@@ -1,12 +1,10 @@
 //! Restore Share: out of the deleted ones, into a life of its own.
 
-use lazuli_engine::Partition;
 use lazuli_model::Refusal;
 use lazuli_model::file::{Share, ShareName};
 
-use super::{Born, born, keys, living};
+use super::{Born, born, keys};
 use crate::file::rows::Buried;
-use crate::keys::ROOT;
 use crate::records::encode;
 use crate::transact::{get, now};
 use crate::{Failure, ShareAt, Store};
@@ -22,15 +20,9 @@ impl Store {
             return Err(header("x-ms-deleted-share-name", deleted.as_str()).into());
         }
         let number = u64::from_str_radix(version, 16).map_err(|_| header("x-ms-deleted-share-version", version))?;
-        let gone = self.look(|txn| match born(txn, at)? {
-            Some(born) => Ok(living(txn, &born)?.is_none()),
-            None => Ok(false),
-        });
-        if gone.await? {
-            self.bury_share(at).await?;
-        }
+        self.end_half_deleted(at).await?;
         let name = at.clone();
-        self.transact(Partition::new(ROOT, keys::share_partition(at)), move |txn| {
+        self.transact(keys::share_partition(at), move |txn| {
             if born(txn, &name)?.is_some() {
                 return Err(Refusal::ShareAlreadyExists.into());
             }

@@ -48,6 +48,7 @@ fn listed(item: ShareItem, metadata: bool) -> String {
         prefix: None,
         marker: None,
         max_results: None,
+        version: Version::new(2021, 6, 8),
         now: at("Fri, 07 Oct 2022 21:26:02 GMT"),
         metadata,
     };

@@ -1,0 +1,119 @@
+//! Answers follow the version of their request, in both directions of time.
+
+use crate::client::{Client, start};
+use crate::{Headers, done};
+
+const BLOCK: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
+
+async fn with_blob() -> Client {
+    let mut client = Client::to(&start());
+    done(&mut client, "2021-12-02", ("PUT", "/con?restype=container", &[], "")).await;
+    done(&mut client, "2021-12-02", ("PUT", "/con/b", &[BLOCK], "hello")).await;
+    client
+}
+
+#[tokio::test]
+async fn b27_digests_before_there_were_others() {
+    let mut client = with_blob().await;
+    let append = [("x-ms-blob-type", "AppendBlob")];
+    let page = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "512")];
+    done(&mut client, "2018-11-09", ("PUT", "/con/append", &append, "")).await;
+    done(&mut client, "2018-11-09", ("PUT", "/con/page", &page, "")).await;
+    let list = "<BlockList><Latest>MQ==</Latest></BlockList>";
+    let pages = "p".repeat(512);
+    let update: Headers<'_> = &[("x-ms-page-write", "update"), ("x-ms-range", "bytes=0-511")];
+    // Target, headers, body, and whether the MD5 comes with newer answers, too.
+    let writes: &[(&str, Headers<'_>, &str, bool)] = &[
+        ("/con/b", &[BLOCK], "x", true),
+        ("/con/n?comp=block&blockid=MQ==", &[], "x", false),
+        ("/con/n?comp=blocklist", &[], list, false),
+        ("/con/append?comp=appendblock", &[], "x", false),
+        ("/con/page?comp=page", update, &pages, false),
+    ];
+    for (target, headers, body, both) in writes {
+        for (version, expected) in [("2018-11-09", (true, false)), ("2019-02-02", (*both, true))] {
+            done(&mut client, version, ("PUT", "/con/n?comp=block&blockid=MQ==", &[], "x")).await;
+            let answer = done(&mut client, version, ("PUT", target, headers, body)).await;
+            let seen = (answer.header("content-md5").is_some(), answer.header("x-ms-content-crc64").is_some());
+            assert_eq!(seen, expected, "{target} {version}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn b28_snapshots_of_old() {
+    let mut client = with_blob().await;
+    let taken = done(&mut client, "2021-12-02", ("PUT", "/con/b?comp=snapshot", &[], "")).await;
+    let snapshot = taken.header("x-ms-snapshot").unwrap_or_default().to_owned();
+    let target = format!("/con/b?snapshot={snapshot}");
+    let list = "/con?restype=container&comp=list&include=snapshots";
+    for (version, is_old) in [("2018-11-09", true), ("2020-02-10", false)] {
+        for method in ["GET", "HEAD"] {
+            let read = done(&mut client, version, (method, &target, &[], "")).await;
+            assert_eq!(read.header("x-ms-snapshot"), is_old.then_some(snapshot.as_str()), "{version} {method}");
+            let tier = read.header("x-ms-access-tier").is_some();
+            assert_eq!(tier, !is_old && method == "HEAD", "{version} {method}");
+        }
+        let listed = done(&mut client, version, ("GET", list, &[], "")).await.text();
+        let tiers = listed.matches("<AccessTier>").count();
+        assert_eq!(tiers, if is_old { 1 } else { 2 }, "{version}: {listed}");
+    }
+}
+
+#[tokio::test]
+async fn b29_b30_what_old_answers_do_not_tell() {
+    let mut client = with_blob().await;
+    let table: &[(&str, &str, bool)] = &[
+        ("2014-02-14", "x-ms-creation-time", false),
+        ("2014-02-14", "x-ms-server-encrypted", false),
+        ("2014-02-14", "x-ms-access-tier", false),
+        ("2014-02-14", "x-ms-lease-state", true),
+        ("2015-12-11", "x-ms-server-encrypted", true),
+        ("2017-11-09", "x-ms-creation-time", true),
+        ("2017-04-17", "x-ms-access-tier", true),
+        ("2009-09-19", "x-ms-lease-state", false),
+        ("2009-09-19", "x-ms-lease-status", true),
+    ];
+    for (version, header, told) in table {
+        let read = done(&mut client, version, ("HEAD", "/con/b", &[], "")).await;
+        assert_eq!(read.header(header).is_some(), *told, "{version} {header}");
+    }
+    let properties = "/?restype=service&comp=properties";
+    for (version, element, told) in [
+        ("2017-04-17", "<DeleteRetentionPolicy>", false),
+        ("2017-11-09", "<DeleteRetentionPolicy>", true),
+        ("2017-11-09", "<StaticWebsite>", false),
+        ("2018-03-28", "<StaticWebsite>", true),
+        ("2018-11-09", "<AllowPermanentDelete>", false),
+        ("2019-02-02", "<AllowPermanentDelete>", true),
+    ] {
+        let read = done(&mut client, version, ("GET", properties, &[], "")).await.text();
+        assert_eq!(read.contains(element), told, "{version} {element}");
+    }
+}
+
+/// "List Blobs" and "List Containers".
+#[tokio::test]
+async fn listings_of_old_have_addresses() {
+    let mut client = with_blob().await;
+    let here = "http://127.0.0.1/devstoreaccount1";
+    let blobs = "/con?restype=container&comp=list";
+    let old = done(&mut client, "2012-02-12", ("GET", blobs, &[], "")).await.text();
+    assert!(old.contains(&format!("<EnumerationResults ContainerName=\"{here}/con\">")), "{old}");
+    assert!(old.contains(&format!("<Name>b</Name><Url>{here}/con/b</Url>")), "{old}");
+    for element in ["<ServerEncrypted>", "<Creation-Time>", "<AccessTier>", "<Content-Disposition", "<OrMetadata"] {
+        assert!(!old.contains(element), "{element}: {old}");
+    }
+    let new = done(&mut client, "2013-08-15", ("GET", blobs, &[], "")).await.text();
+    assert!(new.contains(&format!("ServiceEndpoint=\"{here}/\" ContainerName=\"con\"")), "{new}");
+    assert!(!new.contains("<Url>") && new.contains("<Content-Disposition"), "{new}");
+    let old = done(&mut client, "2012-02-12", ("GET", "/?comp=list", &[], "")).await.text();
+    assert!(old.contains(&format!("<EnumerationResults AccountName=\"{here}\">")), "{old}");
+    assert!(old.contains(&format!("<Name>con</Name><Url>{here}/con</Url>")), "{old}");
+    assert!(!old.contains("<HasLegalHold>"), "{old}");
+    let mut client = Client::to_service(&start(), lazuli_http::Service::Queue);
+    done(&mut client, "2012-02-12", ("PUT", "/que", &[], "")).await;
+    let old = done(&mut client, "2012-02-12", ("GET", "/?comp=list", &[], "")).await.text();
+    assert!(old.contains(&format!("<EnumerationResults AccountName=\"{here}\">")), "{old}");
+    assert!(old.contains(&format!("<Name>que</Name><Url>{here}/que</Url>")), "{old}");
+}

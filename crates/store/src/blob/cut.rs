@@ -1,0 +1,149 @@
+//! Snapshots that are deleted together. A few go in the transaction itself. Of many, it writes one row, the cut: whoever looks for a
+//! snapshot looks whether it is behind the cut, and the sweeper deletes the rows, so many at a time.
+//!
+//! Held true: a snapshot whose time is not after the cut's is gone for every operation, or deleted softly if the cut says so.
+
+use lazuli_engine::{Key, Txn};
+use lazuli_model::Timestamp;
+use lazuli_model::blob::{Blob, Fate, Keeping, Which};
+use lazuli_model::feed::Event;
+
+use super::deleted::{keep_deleted, purge};
+use crate::claims::{Trash, release};
+use crate::feed::{foresee, note};
+use crate::keys::BlobKeys;
+use crate::records::{Cut, Garbage, Kept, decode, encode};
+use crate::transact::{Decided, get, now};
+use crate::{Failure, Store};
+
+/// Records that one transaction deletes, or brings back.
+pub(super) const AT_ONCE: usize = 256;
+
+/// Where the rows of snapshots begin that are not behind a cut.
+pub(super) fn first_living(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Key> {
+    let cut: Option<Cut> = get(txn, &keys.cut())?;
+    Ok(cut.map_or_else(|| keys.snapshots(), |cut| keys.snapshot(cut.until).successor()))
+}
+
+/// The cut that a snapshot is behind, if it is.
+pub(crate) fn cut_of(txn: &mut Txn<'_>, keys: &BlobKeys, time: Timestamp) -> Decided<Option<Cut>> {
+    let cut: Option<Cut> = get(txn, &keys.cut())?;
+    Ok(cut.filter(|cut| time <= cut.until))
+}
+
+/// Each snapshot may be protected by itself. None is under a name that has no guard.
+pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
+    if txn.get(&keys.guard())?.is_none() {
+        return Ok(());
+    }
+    let first = first_living(txn, keys)?;
+    for (_, bytes) in txn.scan(&first, &keys.snapshots().after_prefix(), usize::MAX)? {
+        decode::<Blob>(&bytes)?.permit_mutable(now(txn))?;
+    }
+    Ok(())
+}
+
+/// True when they are gone for good.
+pub(super) fn delete_snapshots(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    keeping: &Keeping,
+    trash: &mut Trash,
+) -> Decided<bool> {
+    let (time, fate) = (now(txn), keeping.deleted_copy(now(txn)));
+    let first = first_living(txn, keys)?;
+    // A feed is told of each of them.
+    let most = if keys.told.is_anybody() { usize::MAX - 1 } else { AT_ONCE };
+    let rows = txn.scan(&first, &keys.snapshots().after_prefix(), most + 1)?;
+    if rows.len() > most {
+        txn.put(keys.cut(), encode(&Cut { until: time, kept: kept(fate) }));
+        trash.0.push(Garbage::Cut);
+    } else {
+        for (key, bytes) in rows {
+            delete_snapshot(txn, keys, &key, &bytes, fate, trash)?;
+        }
+    }
+    Ok(fate == Fate::Gone)
+}
+
+fn kept(fate: Fate) -> Option<lazuli_model::blob::Deleted> {
+    match fate {
+        Fate::Deleted(deleted) => Some(deleted),
+        Fate::Gone | Fate::Version(_) => None,
+    }
+}
+
+fn delete_snapshot(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    key: &Key,
+    bytes: &[u8],
+    fate: Fate,
+    trash: &mut Trash,
+) -> Decided<()> {
+    let (blob, which): (Blob, _) = (decode(bytes)?, Which::Snapshot(time_of(key)));
+    let time = now(txn);
+    txn.delete(key.clone());
+    note(txn, keys, which, || Some(Event::deleted(which, &blob, fate, time)));
+    foresee(txn, keys, which, Some(&blob), None);
+    match fate {
+        Fate::Deleted(deleted) => keep_deleted(txn, keys, which, &blob.as_deleted(deleted), deleted),
+        Fate::Gone | Fate::Version(_) => release(txn, keys, &blob.content, Kept::Nothing, trash)?,
+    }
+    Ok(())
+}
+
+pub(super) fn time_of(key: &Key) -> Timestamp {
+    Timestamp::from_ticks(key.row().last_chunk().map_or(0, |ticks| u64::from_be_bytes(*ticks)))
+}
+
+/// Deletes some of what is behind the cut; the last of it takes the cut away. True when that is done.
+pub(crate) fn delete_cut(txn: &mut Txn<'_>, keys: &BlobKeys, more: &mut Vec<Garbage>) -> Decided<bool> {
+    let Some(cut) = get::<Cut>(txn, &keys.cut())? else { return Ok(true) };
+    let fate = cut.kept.map_or(Fate::Gone, Fate::Deleted);
+    let rows = txn.scan(&keys.snapshots(), &keys.snapshot(cut.until).successor(), AT_ONCE)?;
+    let mut trash = Trash::default();
+    for (key, bytes) in &rows {
+        delete_snapshot(txn, keys, key, bytes, fate, &mut trash)?;
+    }
+    more.append(&mut trash.0);
+    let done = rows.len() < AT_ONCE;
+    if done {
+        txn.delete(keys.cut());
+    }
+    Ok(done)
+}
+
+/// The same of snapshots that were deleted softly before `until`, which go for good.
+pub(crate) fn purge_some(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    until: Timestamp,
+    more: &mut Vec<Garbage>,
+) -> Decided<bool> {
+    let first = keys.all_deleted(keys.deleted(Which::Snapshot(until)).column());
+    let rows = txn.scan(&first, &keys.deleted(Which::Snapshot(until)).successor(), AT_ONCE)?;
+    let mut trash = Trash::default();
+    for (key, bytes) in &rows {
+        purge(txn, keys, Which::Snapshot(time_of(key)), &decode(bytes)?, &mut trash)?;
+    }
+    more.append(&mut trash.0);
+    Ok(rows.len() < AT_ONCE)
+}
+
+impl Store {
+    /// Has nothing behind a cut any more, for who is about to bring snapshots back.
+    pub(super) async fn finish_cut(&self, keys: &BlobKeys) -> Result<(), Failure> {
+        while self.look(&keys.partition(), |txn| Ok(txn.get(&keys.cut())?)).await?.is_some() {
+            let own = keys.clone();
+            let step = move |txn: &mut Txn<'_>| {
+                let mut more = Vec::new();
+                delete_cut(txn, &own, &mut more)?;
+                Ok(Trash(more).write(txn, &own))
+            };
+            let trash = self.transact(keys.partition(), step).await?;
+            self.hint(trash, keys.clone());
+        }
+        Ok(())
+    }
+}
