@@ -19,7 +19,6 @@ mod log;
 mod look;
 mod metrics;
 mod old;
-mod place;
 mod recovery;
 mod rescue;
 mod room;
@@ -28,6 +27,7 @@ mod stretches;
 mod tables;
 mod tree;
 mod turns;
+mod watchdog;
 mod writer;
 
 use std::future::ready;
@@ -131,7 +131,7 @@ impl Embedded {
         let answering = shared.clone();
         let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
         let watched = shared.clone();
-        let watcher = spawn(&shared, "lazuli:place", move || watched.turns.place.watch())?;
+        let watcher = spawn(&shared, "lazuli:watchdog", move || watched.turns.watchdog.watch())?;
         Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
@@ -176,7 +176,7 @@ impl Embedded {
             let _ = writer.join();
             self.shared.columns.close();
             let _ = answerer.join();
-            self.shared.turns.place.close();
+            self.shared.turns.watchdog.close();
             let _ = watcher.join();
         }
     }

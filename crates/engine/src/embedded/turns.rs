@@ -8,7 +8,7 @@
 //! Meanwhile somebody has to watch the sockets: the runtime's place is handed over to another thread. That wakes one more, which
 //! then gets the next request, on another core than the client; it costs a tenth of a lone write. So it is left out
 //! if all that came lately came from this caller, and the last sync was short: whoever comes now waits for that sync. If it takes long,
-//! somebody is woken after all (`place.rs`).
+//! somebody is woken after all (`watchdog.rs`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -19,7 +19,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::Shared;
 use super::callers::Callers;
 use super::metrics::add;
-use super::place::Place;
+use super::watchdog::Watchdog;
 use super::writer::Writer;
 use crate::{Fault, Job};
 
@@ -39,7 +39,7 @@ pub(super) struct Turns {
     /// Whether the last batch had one decision only: a hint that callers come one at a time.
     lonely: AtomicBool,
     pub callers: Callers,
-    pub place: Place,
+    pub watchdog: Watchdog,
     /// How long the last commit took.
     pub last_nanos: AtomicU64,
 }
@@ -71,7 +71,7 @@ pub(super) fn take(shared: &Shared, job: Box<dyn Job>) -> Option<Box<dyn Job>> {
     let write = || Writer::new(shared).batch(job, || None);
     if turns.callers.are_one() && turns.last_nanos.load(Relaxed) < SHORT_NANOS {
         add(&shared.metrics.written_in_place, 1);
-        turns.place.keep(write);
+        turns.watchdog.guard(write);
     } else {
         tokio::task::block_in_place(write);
     }
