@@ -8,6 +8,7 @@
 
 mod callers;
 mod columns;
+mod commit_turn;
 mod directory;
 mod error;
 mod gather;
@@ -26,7 +27,6 @@ mod snapshots;
 mod stretches;
 mod tables;
 mod tree;
-mod turns;
 mod watchdog;
 mod writer;
 
@@ -44,10 +44,10 @@ pub use rescue::{Claims, Report, check, salvage};
 pub use room::{Probe, Room};
 
 use columns::Columns;
+use commit_turn::{CommitTurn, Message, Queue};
 use directory::Found;
 use hot::Hot;
 use keys::{Keys, Settings};
-use turns::{Message, Queue, Turns};
 
 pub struct Options {
     pub clock: Clock,
@@ -101,7 +101,7 @@ pub(crate) struct Shared {
     rest: Mutex<Option<writer::Rest>>,
     hot: Hot,
     columns: Columns,
-    turns: Turns,
+    commit_turn: CommitTurn,
     metrics: metrics::Meters,
 }
 
@@ -122,7 +122,7 @@ impl Embedded {
             rest: Mutex::default(),
             hot: Hot::new(options.hot_bytes, options.stretch_bytes),
             columns: Columns::new(asker),
-            turns: Turns::default(),
+            commit_turn: CommitTurn::default(),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
@@ -131,7 +131,7 @@ impl Embedded {
         let answering = shared.clone();
         let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
         let watched = shared.clone();
-        let watcher = spawn(&shared, "lazuli:watchdog", move || watched.turns.watchdog.watch())?;
+        let watcher = spawn(&shared, "lazuli:watchdog", move || watched.commit_turn.watchdog.watch())?;
         Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
@@ -176,7 +176,7 @@ impl Embedded {
             let _ = writer.join();
             self.shared.columns.close();
             let _ = answerer.join();
-            self.shared.turns.watchdog.close();
+            self.shared.commit_turn.watchdog.close();
             let _ = watcher.join();
         }
     }
@@ -211,8 +211,8 @@ impl Drop for Embedded {
 impl Engine for Embedded {
     fn submit(&self, _at: Partition, job: Box<dyn Job>) {
         self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.shared.turns.callers.came();
-        let Some(job) = turns::take(&self.shared, job) else { return };
+        self.shared.commit_turn.callers.came();
+        let Some(job) = commit_turn::take(&self.shared, job) else { return };
         if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
             job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
         }
@@ -245,7 +245,7 @@ impl Embedded {
         &'a self,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.shared.turns.callers.came();
+        self.shared.commit_turn.callers.came();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
             Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),

@@ -1,5 +1,5 @@
 //! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
-//! all of it. `turns` says on which thread.
+//! all of it. `commit_turn` says on which thread.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::thread::park_timeout;
@@ -9,12 +9,12 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::columns::Columns;
+use super::commit_turn::wait_long;
 use super::error;
 use super::hot::Hot;
 use super::keys::{self, Backlog, Keys, Snapshotted, Writes};
 use super::metrics::{add, raise, set};
 use super::room::Allowance;
-use super::turns::wait_long;
 use crate::clock::Stopwatch;
 use crate::txn::{Ran, attempt, last_over};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
         add(&metrics.committed_bytes, batch.bytes);
         raise(&metrics.batch_max, batch.transactions);
         add(&metrics.commit_nanos, nanos);
-        set(&self.shared.turns.last_nanos, nanos);
+        set(&self.shared.commit_turn.last_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
         let Backlog { l0_runs, sealed_memtables, .. } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
