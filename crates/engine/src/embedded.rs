@@ -11,6 +11,7 @@ mod columns;
 mod commit_turn;
 mod directory;
 mod error;
+mod free_space;
 mod gather;
 mod health;
 mod hot;
@@ -22,7 +23,6 @@ mod metrics;
 mod old;
 mod recovery;
 mod rescue;
-mod room;
 mod snapshots;
 mod stretches;
 mod tables;
@@ -38,10 +38,10 @@ use std::thread::JoinHandle;
 use crate::{BoxFuture, Clock, ClockState, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict};
 
 pub use directory::{DataDirectory, OpenError};
+pub use free_space::{FreeSpace, Probe};
 pub use health::Health;
 pub use metrics::Metrics;
 pub use rescue::{Claims, Report, check, salvage};
-pub use room::{Probe, Room};
 
 use columns::Columns;
 use commit_turn::{CommitTurn, Message, Queue};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use lazuli_engine::embedded::{Embedded, Health, OpenError, Options, Probe, Room};
+use lazuli_engine::embedded::{Embedded, FreeSpace, Health, OpenError, Options, Probe};
 use lazuli_engine::{Clock, Column, Engine, EngineExt, Entry, Fault, Key, Partition, Space, Stamp, Stop, suite};
 
 const SPACE: Space = Space(1);
@@ -183,7 +183,7 @@ async fn a_full_disk_stops_writes_and_nothing_else() {
     let scratch = Scratch::new("full");
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
-    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
     let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     assert_eq!(engine.health(), Health { is_open: true, has_room: true });
@@ -334,7 +334,7 @@ async fn a_disk_that_is_really_full() {
         let _mounted = Tmpfs::mount(&scratch.0, "size=64m");
         let probe = match honest {
             true => Probe::file_system(),
-            false => Probe::new(|_| Ok(Room { free: 1 << 40, total: 1 << 40 })),
+            false => Probe::new(|_| Ok(FreeSpace { free: 1 << 40, total: 1 << 40 })),
         };
         let engine = Embedded::open(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
         let ballast = scratch.0.join("ballast");
