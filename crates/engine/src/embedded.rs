@@ -12,19 +12,19 @@ mod commit_turn;
 mod directory;
 mod error;
 mod free_space;
-mod gather;
 mod health;
-mod hot;
 mod inventory;
 mod keys;
 mod log;
 mod look;
 mod metrics;
 mod old;
+mod point_cache;
+mod range_cache;
+mod range_fill;
 mod recovery;
 mod rescue;
 mod snapshots;
-mod stretches;
 mod tables;
 mod tree;
 mod watchdog;
@@ -46,20 +46,20 @@ pub use rescue::{Claims, Report, check, salvage};
 use columns::Columns;
 use commit_turn::{CommitTurn, Message, Queue};
 use directory::Found;
-use hot::Hot;
 use keys::{Keys, Settings};
+use point_cache::PointCache;
 
 pub struct Options {
     pub clock: Clock,
     /// A ceiling, filled as blocks are read: an idle engine holds almost nothing.
     pub cache_bytes: u64,
-    /// A ceiling, too, for hot entries, which are kept above the store's own cache.
-    pub hot_bytes: u64,
-    /// And for stretches of entries that walks passed over.
-    pub stretch_bytes: u64,
+    /// The ceiling of the point cache, which holds values; `cache_bytes` is for blocks.
+    pub point_cache_bytes: u64,
+    /// The ceiling of the range cache, which holds rows that walks read.
+    pub range_cache_bytes: u64,
     /// What is in memory before it is written out as a table. With 16 MiB, writes stalled for seconds; tests take little, to have many tables.
     pub memtable_bytes: u64,
-    /// How much room the file system has. Tests hand in a false one.
+    /// How much space the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
 
@@ -68,8 +68,8 @@ impl Default for Options {
         Self {
             clock: Clock::system(),
             cache_bytes: 128 << 20,
-            hot_bytes: 64 << 20,
-            stretch_bytes: 256 << 20,
+            point_cache_bytes: 64 << 20,
+            range_cache_bytes: 256 << 20,
             memtable_bytes: 64 << 20,
             probe: Probe::file_system(),
         }
@@ -86,7 +86,7 @@ struct Threads {
     writer: JoinHandle<()>,
     /// Who answers about columns.
     answerer: JoinHandle<()>,
-    /// Who looks after writes that keep the runtime's place.
+    /// Watches writes that block a thread of the runtime.
     watcher: JoinHandle<()>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Shared {
     keys: RwLock<Option<Keys>>,
     /// The last attempt to reopen it, if that failed.
     rest: Mutex<Option<writer::Rest>>,
-    hot: Hot,
+    cache: PointCache,
     columns: Columns,
     commit_turn: CommitTurn,
     metrics: metrics::Meters,
@@ -120,7 +120,7 @@ impl Embedded {
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
             rest: Mutex::default(),
-            hot: Hot::new(options.hot_bytes, options.stretch_bytes),
+            cache: PointCache::new(options.point_cache_bytes, options.range_cache_bytes),
             columns: Columns::new(asker),
             commit_turn: CommitTurn::default(),
             metrics: metrics::Meters::default(),
@@ -248,7 +248,7 @@ impl Embedded {
         self.shared.commit_turn.callers.came();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
-            Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),
+            Some(keys) => look::look(keys, &self.shared.cache, self.shared.clock.now(), look),
             None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
         };
         Box::pin(ready(seen))

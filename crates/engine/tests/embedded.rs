@@ -41,8 +41,8 @@ fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
 }
 
 /// With stretches of a few entries, so that tests have many.
-fn open_with_short_stretches(path: impl AsRef<Path>) -> Arc<Embedded> {
-    Arc::new(Embedded::open(path, Options { stretch_bytes: 128 << 10, ..Options::default() }).expect("opens"))
+fn open_with_short_ranges(path: impl AsRef<Path>) -> Arc<Embedded> {
+    Arc::new(Embedded::open(path, Options { range_cache_bytes: 128 << 10, ..Options::default() }).expect("opens"))
 }
 
 fn key(row: &[u8]) -> Key {
@@ -78,7 +78,7 @@ async fn the_suite() {
     let engine = open(&scratch);
     for seed in 0..20 {
         let fresh = Scratch::new("suite-fresh");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
         suite::programs(&(engine.clone() as Arc<dyn Engine>), seed).await;
     }
 }
@@ -87,7 +87,7 @@ async fn the_suite() {
 async fn the_suite_from_many_threads() {
     for seed in 0..5 {
         let fresh = Scratch::new("suite-threads");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
     }
 }
 
@@ -456,7 +456,7 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
     const ROWS: u64 = 64;
     const EACH: u64 = 1_000;
     let scratch = Scratch::new("stretches");
-    let engine = open_with_short_stretches(&scratch);
+    let engine = open_with_short_ranges(&scratch);
     let row = |n: u64| key(&n.to_be_bytes());
     for n in 0..ROWS {
         put(&engine, &n.to_be_bytes(), EACH.to_be_bytes().to_vec()).await.expect("there is room");

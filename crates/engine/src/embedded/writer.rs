@@ -12,9 +12,9 @@ use super::columns::Columns;
 use super::commit_turn::wait_long;
 use super::error;
 use super::free_space::Allowance;
-use super::hot::Hot;
 use super::keys::{self, Backlog, Keys, Snapshotted, Writes};
 use super::metrics::{add, raise, set};
+use super::point_cache::PointCache;
 use crate::clock::Stopwatch;
 use crate::txn::{Ran, attempt, last_over};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
-            shared.hot.publish(batch.writes.iter(), || keys.publish());
+            shared.cache.publish(batch.writes.iter(), || keys.publish());
             keys.rotate_if_due();
             self.measure(batch, keys, watch.nanos());
             return Ok(());
@@ -134,9 +134,9 @@ impl<'a> Writer<'a> {
         allowance: &mut Allowance,
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
-        let hot = &self.shared.hot;
+        let cache = &self.shared.cache;
         let columns = &self.shared.columns;
-        let mut pending = Pending { base, hot, columns, over: &batch.writes, absent: Vec::new() };
+        let mut pending = Pending { base, cache, columns, over: &batch.writes, absent: Vec::new() };
         let ran = attempt(job, &mut pending, stamp)?;
         let absent = pending.absent;
         let writes = match ran {
@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
         };
         // What is put where nothing was is seldom asked for; what stays absent is asked for each time.
         for key in absent.iter().filter(|key| !writes.contains_key(key)) {
-            hot.learn(key, &None, hot.sequence());
+            cache.learn(key, &None, cache.sequence());
             columns.missed(key);
         }
         let bytes = size(&writes)?;
@@ -233,7 +233,7 @@ impl Writer<'_> {
     /// Leaves little to replay for the next start. If that fails, it only takes longer.
     pub fn close(&self) {
         let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.hot.forget(|| {});
+        self.shared.cache.forget(|| {});
         self.shared.columns.forget_all();
         let Some(keys) = taken else { return };
         keys.stop_compacting();
@@ -257,7 +257,7 @@ impl Writer<'_> {
     pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first, with its threads, which write.
-        self.shared.hot.forget(|| *slot = None);
+        self.shared.cache.forget(|| *slot = None);
         self.shared.columns.forget_all();
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
@@ -322,7 +322,7 @@ fn size(writes: &Writes) -> Result<u64, Fault> {
 /// The durable state with the batch so far on top.
 struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
-    hot: &'a Hot,
+    cache: &'a PointCache,
     columns: &'a Columns,
     over: &'a Writes,
     /// What was looked for in vain.
@@ -337,13 +337,13 @@ impl View for Pending<'_, '_> {
         if self.columns.is_empty(key) {
             return Ok(None);
         }
-        // Only the writer publishes, and it is here: what is hot is what the base has.
-        if let Some(known) = self.hot.get(key) {
+        // Only the writer publishes, and it is here: the cache agrees with the base.
+        if let Some(known) = self.cache.get(key) {
             return Ok(known);
         }
         let value = self.base.get(key)?;
         match &value {
-            Some(_) => self.hot.learn(key, &value, self.hot.sequence()),
+            Some(_) => self.cache.learn(key, &value, self.cache.sequence()),
             None => self.absent.push(key.clone()),
         }
         Ok(value)
