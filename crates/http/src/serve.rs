@@ -42,7 +42,7 @@ use crate::blob;
 use crate::body::Upload;
 use crate::cors;
 use crate::file;
-use crate::head::{Arrival, Head, PathStyle, Recall, Service, Target, guid};
+use crate::head::{Arrival, Head, PathStyle, ProofCache, Service, Target, guid};
 use crate::heads::{HEAD_MAX, Heads};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
@@ -124,12 +124,12 @@ struct Link {
     /// Its requests are visits to static websites.
     website: bool,
     spelling: Arc<Spelling>,
-    recall: Recall,
+    proofs: ProofCache,
 }
 
 impl Link {
     fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
-        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), recall: Recall::default() }
+        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), proofs: ProofCache::default() }
     }
 }
 
@@ -272,7 +272,7 @@ impl Edge {
         };
         let read = match link.website {
             true => website::head(parts, arrival),
-            false => Head::read_again(parts, arrival, &link.recall),
+            false => Head::read_again(parts, arrival, &link.proofs),
         };
         if let (Some(access), Ok(head)) = (&mut access, &read) {
             access.account = head.account.clone();
