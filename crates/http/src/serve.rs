@@ -43,11 +43,11 @@ use crate::body::Upload;
 use crate::cors;
 use crate::file;
 use crate::head::{Arrival, Head, PathStyle, ProofCache, Service, Target, guid};
+use crate::header_case::{CasedStream, HeaderCase};
 use crate::heads::{HEAD_MAX, Heads};
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
-use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
 use crate::trouble::Trouble;
@@ -123,13 +123,13 @@ struct Link {
     secure: bool,
     /// Its requests are visits to static websites.
     website: bool,
-    spelling: Arc<Spelling>,
+    header_case: Arc<HeaderCase>,
     proofs: ProofCache,
 }
 
 impl Link {
     fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
-        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), proofs: ProofCache::default() }
+        Self { peer: peer.ip(), service, secure, website, header_case: Arc::default(), proofs: ProofCache::default() }
     }
 }
 
@@ -219,7 +219,7 @@ impl Edge {
     {
         let peer = link.peer;
         let io = Impatient::new(io, Duration::from_secs(self.options.answer_idle_seconds));
-        let io = Watched::new(io, link.spelling.clone(), self.heads.clone());
+        let io = CasedStream::new(io, link.header_case.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
         let answering = service_fn(|request| {
@@ -259,8 +259,9 @@ impl Edge {
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
         let mut access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
-        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.spelling);
-        let spelt = link.spelling.take();
+        let upload =
+            Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.header_case);
+        let spelt = link.header_case.take();
         let arrival = Arrival {
             service: link.service,
             secure: link.secure,
@@ -307,7 +308,7 @@ impl Edge {
             let (row, status, bytes_in) = (done.row, answer.status, done.bytes_in);
             access.log(link.peer, Outcome { row, status, code, micros, bytes_in, bytes_out }, &echo.id);
         }
-        link.spelling.say(std::mem::take(&mut answer.spelt));
+        link.header_case.say(std::mem::take(&mut answer.spelt));
         let mut response = finish(answer, echo, done.version);
         if unversioned {
             response.headers_mut().remove(&name::VERSION);
