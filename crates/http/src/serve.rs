@@ -41,6 +41,7 @@ use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::blob;
 use crate::body::Upload;
 use crate::cors;
+use crate::fault_log::FaultLog;
 use crate::file;
 use crate::head::{Arrival, Head, PathStyle, ProofCache, Service, Target, guid};
 use crate::header_case::{CasedStream, HeaderCase};
@@ -50,7 +51,6 @@ use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
 use crate::status::{self, Subject};
 use crate::table::Manner;
-use crate::trouble::Trouble;
 use crate::versions;
 use crate::workers::Workers;
 use access::{Access, Outcome};
@@ -140,7 +140,7 @@ pub struct Edge {
     ids: Ids,
     wall: WallClock,
     metrics: Metrics,
-    trouble: Trouble,
+    fault_log: FaultLog,
     sources: OnceLock<Sources>,
     workers: Workers,
     heads: Heads,
@@ -153,9 +153,9 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids, wall: WallClock) -> Arc<Self> {
-        let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
+        let (metrics, fault_log, sources) = (Metrics::new(), FaultLog::default(), OnceLock::new());
         let (workers, heads) = (Workers::default(), Heads::default());
-        Arc::new(Self { store, accounts, options, ids, wall, metrics, trouble, sources, workers, heads })
+        Arc::new(Self { store, accounts, options, ids, wall, metrics, fault_log, sources, workers, heads })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -288,7 +288,7 @@ impl Edge {
             Err(refusal) => Done::refused(refusal, upload),
         };
         if let Err(Failure::Broken(fault)) = &done.outcome {
-            self.trouble.tell(fault, &echo.id, now);
+            self.fault_log.write(fault, &echo.id, now);
         }
         let code = match (&access, &done.outcome) {
             (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
