@@ -7,12 +7,12 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod access;
-mod impatient;
+mod coalesce_wakes;
 mod lake;
 mod part;
 mod second;
-mod steady;
 pub(crate) mod website;
+mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -54,8 +54,8 @@ use crate::table::Manner;
 use crate::versions;
 use crate::workers::Workers;
 use access::{Access, Outcome};
-use impatient::Impatient;
-use steady::steady;
+use coalesce_wakes::coalesce_wakes;
+use write_timeout::WriteTimeout;
 
 pub(crate) use part::asked;
 pub(crate) use second::Naming;
@@ -201,7 +201,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, service, secure, false);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
@@ -210,7 +210,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, Service::Blob, secure, true);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
@@ -218,7 +218,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let peer = link.peer;
-        let io = Impatient::new(io, Duration::from_secs(self.options.answer_idle_seconds));
+        let io = WriteTimeout::new(io, Duration::from_secs(self.options.answer_idle_seconds));
         let io = CasedStream::new(io, link.header_case.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
