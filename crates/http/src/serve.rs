@@ -30,7 +30,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
-use lazuli_store::{CustomerKey, Failure, Store, onward};
+use lazuli_store::{CustomerKey, Failure, Store, detach_on_drop};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -360,7 +360,7 @@ impl Edge {
             seals: OnceLock::new(),
         });
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
-        let running = async move { if spec.writes() { onward(running).await } else { running.await } };
+        let running = async move { if spec.writes() { detach_on_drop(running).await } else { running.await } };
         let done = match limit {
             None => running.await,
             // A write that began goes on; its client is told that nobody waited for it.
