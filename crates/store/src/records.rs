@@ -126,7 +126,7 @@ records!(
     Count,
     Claim,
     Holding,
-    Errand,
+    LongCopy,
     Dead,
     Mark,
     Queue,
@@ -376,7 +376,7 @@ pub struct Holding {
 
 /// A copy is under way, and somebody is at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errand {
+pub struct LongCopy {
     pub copy: u128,
     /// When that was last said.
     pub alive: Timestamp,
