@@ -3,7 +3,7 @@
 //! here, in memory, only says where to look first; a round over everything finds the rest, at the start and once a day.
 //!
 //! Why no piece is given back that a record still names:
-//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`lending`).
+//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`shared_pieces`).
 //! * Within one partition, a piece is named by chunks and blocks, and its claim there counts the contents and blocks that hold it
 //!   (`claims`). Whoever comes to name it, claims it or takes a claim over in the same transaction; so a claim goes
 //!   to zero in a transaction after which no reachable row names the piece, and none ever will: ids of contents, epochs and
