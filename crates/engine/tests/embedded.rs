@@ -274,7 +274,7 @@ async fn a_write_that_hangs_in_its_place_stops_nobody() {
         for n in 0..100_u8 {
             put(&engine, &[n], "value").await.expect("there is room");
         }
-        // Whoever hears of this byte was the one that watched.
+        // The thread that reads this byte is the one that watched the socket.
         let (begins, mut to_writer) = socket();
         to_writer.write_all(b"x").expect("sends");
         begins.readable().await.expect("a byte");

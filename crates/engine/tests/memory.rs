@@ -38,7 +38,7 @@ fn cluster(seed: u64) -> Memory {
     Memory::distributed_with(Manners::rough(seed), suite::layout, Clock::system())
 }
 
-/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whoever writes, nobody spins until
+/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whichever gateway writes, nobody spins until
 /// its clock has caught up, and what one wrote the others see.
 #[tokio::test]
 async fn gateways_with_clocks_of_their_own() {

@@ -330,7 +330,7 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
 }
 
 /// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
-/// which is a whole URL, still names it. Whoever asks has to prove it as ever.
+/// which is a whole URL, still names it. The credential is checked as always.
 fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
     let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
     if place.service != Service::File || place.style != Style::Path || !renames {

@@ -140,7 +140,7 @@ pub fn dead_space(space: Space, owner: &[u8]) -> Key {
     Key::new(ROOT, DEAD_SPACES, &[&space.0.to_be_bytes(), owner])
 }
 
-/// The row of one dead space, whoever owns it. Rows of earlier versions end here, and have their owner in the value only.
+/// The row of one dead space, with any owner. Rows of earlier versions end here, and have their owner in the value only.
 pub fn dead_spaces(space: Space) -> Key {
     dead_space(space, &[])
 }

@@ -58,7 +58,7 @@ impl<'a> RangeFill<'a> {
         }
     }
 
-    /// A short one by itself is not worth its keep: whoever reads a few entries will not read them faster for it. Between
+    /// A short range by itself is not worth its space: a few entries are not read faster from it. Between
     /// others it is, since to begin to walk in the store costs as much as hundreds of entries.
     fn keep(&mut self, next: Next, to: Key) {
         if self.is_beside || next.buffer.len() >= self.cache.ranges().length() / 4 {

@@ -30,7 +30,7 @@ const CLOSE_FLUSH_FILES: usize = 4;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
-/// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
+/// A disk that has just refused to be opened will refuse again: jobs that come within this time are refused at once.
 const REST_NANOS: u64 = 900_000_000;
 
 /// An attempt to reopen the store that failed: when, and of what. What was said once is not said again.
@@ -39,7 +39,7 @@ pub(super) struct Rest {
     error: String,
 }
 
-/// Whoever has the turn writes. It is one of these at a time, so decisions run one after another.
+/// The thread that has the commit turn writes. There is one at a time, so decisions run one after another.
 pub(super) struct Writer<'a> {
     shared: &'a Shared,
 }
@@ -246,7 +246,7 @@ impl Writer<'_> {
             tracing::warn!(%error, "the end of the log was not written down; the next start takes this one for cut short");
         }
         if waited.is_ok() && !keys.backlog().is_over() {
-            // To drop the store is to wait for its threads, one of which may be in a long compaction; whoever stops us will not wait for that.
+            // To drop the store is to wait for its threads, one of which may be in a long compaction; a shutdown does not wait for that.
             // All is durable, so the end of the process may overtake it.
             tracing::info!("stopping in the middle of a compaction, which the next start begins again");
             std::thread::spawn(move || drop(keys));

@@ -1,7 +1,7 @@
 //! Copy Blob of a page blob or an append blob: its windows are copied, and its pieces shared; holes cost nothing.
 //!
 //! One with more windows than a transaction takes is copied in steps, into a content that no record has yet, and the last step
-//! gives it to the blob; so nobody sees half a copy. A LongCopy row names that content meanwhile, for whoever finds it abandoned.
+//! gives it to the blob; so nobody sees half a copy. A LongCopy row names that content meanwhile, so that the sweeper finds it if it is abandoned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -94,7 +94,7 @@ impl Store {
             let drawn = self.readers.draw_line();
             let mut ripe = Vec::new();
             for (row, dead) in rows {
-                // Whoever entered after the row was first seen cannot have found what it is about.
+                // A reader that entered after the row was first seen cannot have found what it is about.
                 let line = lines.get(&row).copied().unwrap_or(drawn);
                 if self.readers.have_opened(line, Some(keys)) && self.is_ripe(keys, &row, &dead, line, &mut heirs) {
                     lines.remove(&row);
