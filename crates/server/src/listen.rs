@@ -32,6 +32,7 @@ pub struct Shared {
 }
 
 /// Binds, or says why not and what to do. `flag` is the one that chooses the port.
+#[expect(clippy::wildcard_enum_match_arm, reason = "errors of the system, of which three have a remedy")]
 pub async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| {
         let advice = match error.kind() {

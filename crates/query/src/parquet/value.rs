@@ -76,10 +76,10 @@ fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Bad> {
 
 fn integer(meaning: Meaning, number: i128) -> Json {
     match meaning {
-        Meaning::Date => match time(EPOCH + number * DAY) {
-            Json::String(text) => text[..10].into(),
-            other => other,
-        },
+        Meaning::Date => {
+            let time = time(EPOCH + number * DAY);
+            if let Json::String(text) = &time { text[..10].into() } else { time }
+        }
         Meaning::Time { times, over } => time(EPOCH + number * i128::from(times) / i128::from(over)),
         Meaning::Decimal { scale } => decimal(number, scale),
         Meaning::Plain | Meaning::Text | Meaning::Unsigned => i64::try_from(number).map_or(Json::Null, Json::from),
