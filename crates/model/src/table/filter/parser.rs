@@ -7,7 +7,7 @@ use super::{Expression, Operator, invalid};
 use crate::Refusal;
 use crate::depth::{self, Depth};
 
-pub fn parse(text: &str) -> Result<Expression, Refusal> {
+pub(super) fn parse(text: &str) -> Result<Expression, Refusal> {
     let mut lexer = Lexer::new(text);
     let token = lexer.next()?;
     let mut parser = Parser { lexer, token, depth: depth::FILTER };
