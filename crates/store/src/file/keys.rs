@@ -29,6 +29,8 @@ pub const PROPERTIES: Column = Column(b'Q');
 pub const SNAPSHOTS: Column = Column(b'T');
 pub const SUPERSEDED: Column = Column(b'Z');
 pub const USAGE: Column = Column(b'U');
+pub const NOTICES: Column = Column(b'N');
+pub const WATCHES: Column = Column(b'V');
 
 const NUL: &[u8] = &[0];
 
@@ -161,6 +163,30 @@ impl ShareKeys {
 
     pub fn open(&self, id: FileId, handle: u64) -> Key {
         self.row(OPENS, &[&id.0.to_be_bytes(), &handle.to_be_bytes()])
+    }
+
+    pub fn notices(&self, gateway: u128) -> Key {
+        self.row(NOTICES, &[&gateway.to_be_bytes()])
+    }
+
+    pub fn notice(&self, gateway: u128, stamp: u64, number: u32) -> Key {
+        self.row(NOTICES, &[&gateway.to_be_bytes(), &stamp.to_be_bytes(), &number.to_be_bytes()])
+    }
+
+    pub fn all_notices(&self) -> Key {
+        self.row(NOTICES, &[])
+    }
+
+    pub fn all_watches(&self) -> Key {
+        self.row(WATCHES, &[])
+    }
+
+    pub fn watches(&self, directory: FileId) -> Key {
+        self.row(WATCHES, &[&directory.0.to_be_bytes()])
+    }
+
+    pub fn watch(&self, directory: FileId, handle: u64) -> Key {
+        self.row(WATCHES, &[&directory.0.to_be_bytes(), &handle.to_be_bytes()])
     }
 
     pub fn permission(&self, key: PermissionKey) -> Key {
