@@ -4,6 +4,7 @@
 //! * decisions run one after another, in the order of their stamps, on the state that all before them left;
 //! * one sync covers a batch of them; none is answered, not even refused, before what it saw is on disk;
 //! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
+//! * volatile rows are in memory, of the same states as the rows on disk, and cost no sync;
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
 mod callers;
@@ -28,6 +29,7 @@ mod stretches;
 mod tables;
 mod tree;
 mod turns;
+mod volatile;
 mod writer;
 
 use std::future::ready;
@@ -48,6 +50,7 @@ use directory::Found;
 use hot::Hot;
 use keys::{Keys, Settings};
 use turns::{Message, Queue, Turns};
+use volatile::Volatile;
 
 pub struct Options {
     pub clock: Clock,
@@ -97,6 +100,8 @@ pub(crate) struct Shared {
     probe: Probe,
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
+    /// The rows that go with this process.
+    volatile: Arc<Volatile>,
     /// The last attempt to reopen it, if that failed.
     rest: Mutex<Option<writer::Rest>>,
     hot: Hot,
@@ -110,7 +115,8 @@ impl Embedded {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let directory = DataDirectory::open(path.as_ref())?;
         let settings = Settings { cache_bytes: options.cache_bytes, memtable_bytes: options.memtable_bytes };
-        let keys = open_keys(&directory, settings)?;
+        let volatile = Arc::new(Volatile::default());
+        let keys = open_keys(&directory, settings, volatile.clone())?;
         options.clock.resume(keys.mark());
         let (asker, questions) = mpsc::channel();
         let shared = Arc::new(Shared {
@@ -119,6 +125,7 @@ impl Embedded {
             settings,
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
+            volatile,
             rest: Mutex::default(),
             hot: Hot::new(options.hot_bytes, options.stretch_bytes),
             columns: Columns::new(asker),
@@ -141,7 +148,7 @@ impl Embedded {
         let directory = DataDirectory::open(path.as_ref())?;
         let failed = |error| OpenError::from_keys(directory.path(), &error);
         let Options { cache_bytes, memtable_bytes, .. } = Options::default();
-        let keys = open_keys(&directory, Settings { cache_bytes, memtable_bytes })?;
+        let keys = open_keys(&directory, Settings { cache_bytes, memtable_bytes }, Arc::default())?;
         let mark = keys.mark();
         if let Some(to) = to {
             keys.set_back(to).map_err(failed)?;
@@ -164,7 +171,8 @@ impl Embedded {
         // changes next (Linux, since 6.13), and the sync of that change then writes the inode too. It took half as long again.
         let keys = self.shared.keys.try_read();
         let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::log_bytes)).unwrap_or_default();
-        self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty())
+        let volatile_rows = self.shared.volatile.count() as u64;
+        self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty(), volatile_rows)
     }
 
     /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.
@@ -182,7 +190,7 @@ impl Embedded {
     }
 }
 
-fn open_keys(directory: &DataDirectory, settings: Settings) -> Result<Keys, OpenError> {
+fn open_keys(directory: &DataDirectory, settings: Settings, volatile: Arc<Volatile>) -> Result<Keys, OpenError> {
     let refused = |error| OpenError::from_keys(directory.path(), &error);
     match directory.found() {
         Found::Ready => {}
@@ -192,7 +200,7 @@ fn open_keys(directory: &DataDirectory, settings: Settings) -> Result<Keys, Open
         }
         Found::Old => old::migrate(directory)?,
     }
-    let keys = Keys::open(&directory.keys(), settings, directory.lock()).map_err(refused)?;
+    let keys = Keys::open(&directory.keys(), settings, directory.lock(), volatile).map_err(refused)?;
     old::sweep(&directory.keys()).map_err(refused)?;
     Ok(keys)
 }

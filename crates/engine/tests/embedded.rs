@@ -91,6 +91,84 @@ async fn the_suite_from_many_threads() {
     }
 }
 
+#[tokio::test]
+async fn volatile_rows_go_with_the_process() {
+    let scratch = Scratch::new("restart");
+    {
+        let engine: Arc<dyn Engine> = open(&scratch);
+        suite::all(engine.clone(), 1).await;
+        suite::before_restart(&engine).await;
+    }
+    for _ in 0..2 {
+        let engine: Arc<dyn Engine> = open(&scratch);
+        suite::after_restart(&engine).await;
+    }
+}
+
+/// They cost no sync, no room and no byte of the log, and what reads them finds them at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn volatile_rows_wait_for_no_disk() {
+    let scratch = Scratch::new("volatile");
+    let free = Arc::new(AtomicU64::new(1 << 30));
+    let probed = free.clone();
+    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    put(&engine, b"a", "value").await.expect("there is room");
+    let before = engine.metrics();
+    free.store(60 << 20, Ordering::Relaxed);
+    for n in 0..500_u32 {
+        let volatile = Key::new(SPACE, Column::volatile(1), &[&(n % 100).to_be_bytes()]);
+        let written = engine.transact(Partition::new(SPACE, "a"), move |txn| {
+            assert_eq!(txn.get(&key(b"a"))?, Some("value".into()));
+            if n < 450 {
+                txn.put(volatile.clone(), n.to_be_bytes().to_vec())
+            } else {
+                txn.delete(volatile.clone())
+            }
+            Ok::<_, Stop<()>>(())
+        });
+        assert_eq!(written.await, Ok(Ok(())), "no room is needed");
+    }
+    let after = engine.metrics();
+    assert_eq!((after.commits, after.committed_bytes), (before.commits, before.committed_bytes));
+    assert_eq!(after.journal_bytes, before.journal_bytes);
+    assert_eq!(after.volatile_rows, 51, "and one that the next change forgets");
+    let all = Key::new(SPACE, Column::volatile(1), &[]);
+    let seen = engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), 999)?));
+    assert_eq!(seen.await.expect("no fault").expect("no refusal").len(), 50);
+}
+
+/// What changes volatile rows only is not answered before what it read is durable: it waits for the batch that it is part of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_volatile_change_waits_for_what_it_read() {
+    let scratch = Scratch::new("waits");
+    let engine = open(&scratch);
+    for round in 0..50_u64 {
+        // Holds the writer, so that the next two are one batch.
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let holds = engine.transact(Partition::new(SPACE, "p"), move |_| {
+            held.lock().expect("not poisoned").recv().expect("is released");
+            Ok::<_, Stop<()>>(())
+        });
+        let writes = engine.transact(Partition::new(SPACE, "p"), move |txn| {
+            txn.put(key(b"round"), round.to_be_bytes().to_vec());
+            Ok::<_, Stop<()>>(())
+        });
+        let reads = engine.transact(Partition::new(SPACE, "p"), move |txn| {
+            let seen = txn.get(&key(b"round"))?;
+            txn.put(Key::new(SPACE, Column::volatile(1), &[b"seen"]), "yes");
+            Ok::<_, Stop<()>>(seen)
+        });
+        release.send(()).expect("the writer waits");
+        let seen = reads.await.expect("no fault").expect("no refusal").expect("the batch so far");
+        assert_eq!(number(&seen), round);
+        // A look sees what is synced, and nothing else.
+        assert_eq!(get(&engine, b"round").await, Ok(Some(seen)), "answered on what is not durable, in round {round}");
+        assert_eq!((holds.await, writes.await), (Ok(Ok(())), Ok(Ok(()))));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stamps_go_on_after_reopening_though_the_clock_went_back() {
     let scratch = Scratch::new("stamps");
@@ -343,7 +421,7 @@ async fn a_disk_that_is_really_full() {
             fs::write(&ballast, vec![1; free(&scratch) - (8 << 20)]).expect("there is room for ballast");
             let fault = loop {
                 let row = [round, kept.len() as u8];
-                match put(&engine, &row, noise(64 << 10, row)).await {
+                match put_both(&engine, &row, noise(64 << 10, row)).await {
                     Ok(()) => kept.push(row),
                     Err(fault) => break fault,
                 }
@@ -352,9 +430,11 @@ async fn a_disk_that_is_really_full() {
             assert_eq!(fault, Fault::Full, "round {round}");
             for row in &kept {
                 assert_eq!(get(&engine, row).await, Ok(Some(noise(64 << 10, *row))), "what was acknowledged is there");
+                assert!(has_volatile(&engine, row).await, "and so is its volatile half");
             }
             let next = [round, kept.len() as u8];
             assert_eq!(get(&engine, &next).await, Ok(None), "what failed is not");
+            assert!(!has_volatile(&engine, &next).await, "nor its volatile half");
             fs::remove_file(&ballast).expect("removes");
             put(&engine, b"after", vec![round]).await.expect("there is room again, and no restart was needed");
             for row in &kept {
@@ -366,6 +446,23 @@ async fn a_disk_that_is_really_full() {
         let reopened = open(scratch.0.join("data"));
         assert_eq!(get(&reopened, b"after").await, Ok(Some(vec![2].into())));
     }
+}
+
+/// A durable row and a volatile one, together.
+async fn put_both(engine: &Embedded, row: &[u8], value: Bytes) -> Result<(), Fault> {
+    let (durable, volatile) = (key(row), Key::new(SPACE, Column::volatile(1), &[row]));
+    let answer = engine.transact(Partition::new(SPACE, row.to_vec()), move |txn| {
+        txn.put(durable.clone(), value.clone());
+        txn.put(volatile.clone(), "held");
+        Ok::<_, Stop<()>>(())
+    });
+    answer.await.map(|done| done.expect("no refusal"))
+}
+
+async fn has_volatile(engine: &Embedded, row: &[u8]) -> bool {
+    let key = Key::new(SPACE, Column::volatile(1), &[row]);
+    let got = engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.get(&key)?));
+    got.await.expect("no fault").expect("no refusal").is_some()
 }
 
 /// Bytes that do not compress.

@@ -155,7 +155,7 @@ records!(
     file::Buried,
     file::Usage,
     file::Head,
-    file::Held,
+    file::Kept,
     file::NameRow,
     file::NodeRow,
     file::Snapshot,

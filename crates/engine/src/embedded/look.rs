@@ -82,6 +82,9 @@ impl<'a> Looking<'a> {
 
 impl View for Looking<'_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if key.is_volatile() {
+            return self.snapshot()?.get(key);
+        }
         if let Some(known) = self.known(key) {
             return Ok(known);
         }
@@ -100,7 +103,9 @@ impl View for Looking<'_> {
 
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         self.snapshot()?;
-        let Some(state) = self.state else { return self.snapshot()?.walk(from, to, walker) };
+        let Some(state) = self.state.filter(|_| !from.is_volatile()) else {
+            return self.snapshot()?.walk(from, to, walker);
+        };
         let mut at = from.clone();
         while at < *to {
             let (next, flow) = match self.hot.stretches().at(&at, state) {

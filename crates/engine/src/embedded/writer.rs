@@ -1,6 +1,7 @@
 //! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
 //! all of it. `turns` says on which thread.
 
+use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -46,7 +47,9 @@ pub(super) struct Writer<'a> {
 
 #[derive(Default)]
 struct Batch {
+    /// Of durable rows.
     writes: Writes,
+    volatile: Writes,
     bytes: u64,
     transactions: u64,
     /// Each job with the fate that is its own; the fate of the commit is common.
@@ -90,13 +93,17 @@ impl<'a> Writer<'a> {
         };
         self.fill(batch, first, more, keys);
         if batch.writes.is_empty() {
-            return Ok(()); // all of it rests on what is durable already
+            // All of it rests on what is durable already. What is hot is of durable rows, so it need not hear of this.
+            if !batch.volatile.is_empty() {
+                keys.publish(&batch.volatile);
+            }
+            return Ok(());
         }
         let mark = shared.clock.high();
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
-            shared.hot.publish(batch.writes.iter(), || keys.publish());
+            shared.hot.publish(batch.writes.iter(), || keys.publish(&batch.volatile));
             keys.rotate_if_due();
             self.measure(batch, keys, watch.nanos());
             return Ok(());
@@ -104,6 +111,7 @@ impl<'a> Writer<'a> {
         drop(guard);
         add(&shared.metrics.failures, 1);
         tracing::error!(%error, "a commit failed; reopening the store");
+        shared.volatile.doubt(mark, std::mem::take(&mut batch.volatile));
         self.settle_failure(mark, error.fault())
     }
 
@@ -136,7 +144,8 @@ impl<'a> Writer<'a> {
         let stamp = self.shared.clock.stamp();
         let hot = &self.shared.hot;
         let columns = &self.shared.columns;
-        let mut pending = Pending { base, hot, columns, over: &batch.writes, absent: Vec::new() };
+        let (over, volatile) = (&batch.writes, &batch.volatile);
+        let mut pending = Pending { base, hot, columns, over, volatile, absent: Vec::new() };
         let ran = attempt(job, &mut pending, stamp)?;
         let absent = pending.absent;
         let writes = match ran {
@@ -149,7 +158,9 @@ impl<'a> Writer<'a> {
             hot.learn(key, &None, hot.sequence());
             columns.missed(key);
         }
-        let bytes = size(&writes)?;
+        check_sizes(&writes)?;
+        let (writes, volatile) = part(writes);
+        let bytes = size(&writes);
         if bytes > 0 && !allowance.take(bytes, writes.values().any(Option::is_none)) {
             add(&self.shared.metrics.turned_away, 1);
             return Err(Fault::Full);
@@ -157,6 +168,7 @@ impl<'a> Writer<'a> {
         batch.bytes += bytes;
         batch.transactions += u64::from(bytes > 0);
         batch.writes.extend(writes);
+        batch.volatile.extend(volatile);
         Ok(())
     }
 
@@ -264,7 +276,8 @@ impl Writer<'_> {
             return Err(reopening());
         }
         let (path, lock) = (self.shared.directory.keys(), self.shared.directory.lock());
-        let keys = wait_long(|| Keys::open(&path, self.shared.settings, lock)).map_err(|error| {
+        let volatile = self.shared.volatile.clone();
+        let keys = wait_long(|| Keys::open(&path, self.shared.settings, lock, volatile)).map_err(|error| {
             let (since, text) = (Stopwatch::start(), error.to_string());
             if rest.as_ref().is_none_or(|rest| rest.error != text) {
                 tracing::error!(%error, "the store could not be reopened; trying again every second");
@@ -305,8 +318,16 @@ fn reopening() -> Fault {
     Fault::Unavailable("the engine is being reopened after a failure".into())
 }
 
-fn size(writes: &Writes) -> Result<u64, Fault> {
-    let mut bytes = 0;
+/// Durable writes and volatile ones.
+fn part(writes: Writes) -> (Writes, Writes) {
+    if writes.keys().any(Key::is_volatile) {
+        writes.into_iter().partition(|(key, _)| !key.is_volatile())
+    } else {
+        (writes, Writes::new())
+    }
+}
+
+fn check_sizes(writes: &Writes) -> Result<(), Fault> {
     for (key, value) in writes {
         let (key, value) = (key.as_bytes().len(), value.as_ref().map_or(0, Bytes::len));
         if key > keys::KEY_MAX || value > keys::VALUE_MAX {
@@ -314,9 +335,14 @@ fn size(writes: &Writes) -> Result<u64, Fault> {
                 "a key of {key} with a value of {value} bytes is too large to store"
             )));
         }
-        bytes += (key + value) as u64 + ENTRY_BYTES;
     }
-    Ok(bytes)
+    Ok(())
+}
+
+/// What they take on disk.
+fn size(writes: &Writes) -> u64 {
+    let size = |key: &Key, value: &Option<Bytes>| (key.as_bytes().len() + value.as_ref().map_or(0, Bytes::len)) as u64;
+    writes.iter().map(|(key, value)| size(key, value) + ENTRY_BYTES).sum()
 }
 
 /// The durable state with the batch so far on top.
@@ -325,12 +351,16 @@ struct Pending<'a, 'b> {
     hot: &'a Hot,
     columns: &'a Columns,
     over: &'a Writes,
+    volatile: &'a Writes,
     /// What was looked for in vain.
     absent: Vec<Key>,
 }
 
 impl View for Pending<'_, '_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if key.is_volatile() {
+            return self.volatile.get(key).map_or_else(|| self.base.get(key), |written| Ok(written.clone()));
+        }
         if let Some(written) = self.over.get(key) {
             return Ok(written.clone());
         }
@@ -353,9 +383,13 @@ impl View for Pending<'_, '_> {
         if from >= to {
             return Ok(Vec::new());
         }
-        let mut over = self.over.range(from..to).peekable();
+        let mut over = self.over(from).range(from..to).peekable();
         if over.peek().is_none() {
             return self.base.scan(from, to, limit);
+        }
+        if from.is_volatile() {
+            let count = over.clone().count();
+            return Ok(merge(self.base.scan(from, to, limit.saturating_add(count))?, over, limit));
         }
         let mut base = self.base.range(from, to).peekable();
         let mut found = Vec::new();
@@ -379,6 +413,29 @@ impl View for Pending<'_, '_> {
     }
 
     fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
-        last_over(self.over, from, to, |from, to| self.base.last(from, to))
+        last_over(self.over(from), from, to, |from, to| self.base.last(from, to))
+    }
+}
+
+/// Stored entries with what was written over them, up to a limit.
+fn merge<'a>(
+    stored: Vec<(Key, Bytes)>,
+    over: impl Iterator<Item = (&'a Key, &'a Option<Bytes>)>,
+    limit: usize,
+) -> Vec<(Key, Bytes)> {
+    let mut merged: BTreeMap<Key, Bytes> = stored.into_iter().collect();
+    for (key, value) in over {
+        match value {
+            Some(value) => merged.insert(key.clone(), value.clone()),
+            None => merged.remove(key),
+        };
+    }
+    merged.into_iter().take(limit).collect()
+}
+
+impl<'a> Pending<'a, '_> {
+    /// The writes of the batch so far to rows of the kind that `from` is of.
+    fn over(&self, from: &Key) -> &'a Writes {
+        if from.is_volatile() { self.volatile } else { self.over }
     }
 }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::{Key, Txn};
 use lazuli_model::file::{EntryName, FileId, FilePath, Kind, Node, Sddl, Share};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::{Lease, Refusal, Timestamp};
 use serde::Serialize;
 
 use super::ShareAt;
 use super::keys::{ShareKeys, at_epoch, read_epoch};
-use super::rows::{Head, Held, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
+use super::rows::{Head, Held, Kept, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
 use crate::claims::Trash;
 use crate::records::{Count, Record, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -316,12 +316,23 @@ impl<'t, 'a> Tree<'t, 'a> {
     }
 
     pub fn held(&mut self, id: FileId) -> Decided<Held> {
-        Ok(get(self.txn, &self.keys.held(id))?.unwrap_or_default())
+        let kept: Kept = get(self.txn, &self.keys.held(id))?.unwrap_or_default();
+        let delete_pending = self.txn.get(&self.keys.delete_pending(id))?.is_some();
+        Ok(Held { lease: kept.lease, delete_pending })
     }
 
     pub fn put_held(&mut self, id: FileId, held: Held) {
-        let key = self.keys.held(id);
-        if held == Held::default() { self.txn.delete(key) } else { self.txn.put(key, encode(&held)) }
+        let Held { lease, delete_pending } = held;
+        let (kept, pending) = (self.keys.held(id), self.keys.delete_pending(id));
+        let before = self.txn.get(&kept);
+        let now = (lease != Lease::default()).then(|| encode(&Kept::new(lease)));
+        // What changes nothing durable waits for no disk.
+        match (before, now) {
+            (Ok(before), now) if before == now => {}
+            (_, Some(now)) => self.txn.put(kept, now),
+            (_, None) => self.txn.delete(kept),
+        }
+        if delete_pending { self.txn.put(pending, "") } else { self.txn.delete(pending) }
     }
 
     /// A snapshot's leases are not those of its files.
