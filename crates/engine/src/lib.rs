@@ -92,8 +92,8 @@ pub trait Job: Send {
 /// * an engine that has one gateway, which is its process, keeps them in memory: after a restart there are none, of any
 ///   partition. An engine that several gateways share keeps them as it keeps all rows, because they must outlive the gateway
 ///   that wrote them: it may have died in the middle, and another one has to end what it held, in transactions, as its clients
-///   would have (a closed handle lowers counts, and may delete a file). So a row says which gateway it is for, and whoever
-///   uses the engine keeps heartbeats and ends what belongs to a silent gateway.
+///   would have (a closed handle lowers counts, and may delete a file). So a row says which gateway it is for, and the
+///   user of the engine keeps heartbeats and ends what belongs to a silent gateway.
 pub trait Engine: Send + Sync + 'static {
     /// Runs `job` as one transaction on `at`, and settles it, even if nobody waits any more.
     fn submit(&self, at: Partition, job: Box<dyn Job>);

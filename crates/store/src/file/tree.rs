@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::{Key, Txn};
+use lazuli_model::file::entry::resized;
 use lazuli_model::file::{EntryName, FileId, FilePath, Kind, Node, Sddl, Share};
 use lazuli_model::{Lease, Refusal, Timestamp};
 use serde::Serialize;
@@ -305,12 +306,7 @@ impl<'t, 'a> Tree<'t, 'a> {
         if before == after {
             return Ok(());
         }
-        let quota = u64::from(self.head.quota_gib) << 30;
-        let used = self.usage()?;
-        let usage = used.saturating_sub(before).saturating_add(after);
-        if after > before && usage > quota {
-            return Err(Refusal::ShareSizeLimitReached.into());
-        }
+        let usage = resized(self.usage()?, before, after, self.head.quota_gib)?;
         self.txn.put(self.keys.usage(), encode(&Usage(usage)));
         Ok(())
     }
