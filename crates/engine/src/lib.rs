@@ -13,6 +13,7 @@ pub mod extents;
 mod key;
 pub mod memory;
 mod private;
+pub mod rados;
 pub mod suite;
 mod txn;
 
@@ -20,6 +21,7 @@ pub use clock::{Clock, ClockState};
 pub use embedded::Embedded;
 pub use key::{Column, Key, Layout, Partition, Space};
 pub use memory::Memory;
+pub use rados::Rados;
 pub use txn::{Entry, Halt, Note, Stop, Stretched, Txn, View, Walker, Want};
 
 use std::future::Future;
