@@ -141,7 +141,7 @@ pub fn evaluate<'r>(expression: &'r Expression, record: &'r dyn Record, scene: &
             let arguments = arguments.iter().map(of).collect::<Result<Vec<_>, _>>()?;
             call(name, arguments, scene)?
         }
-        // Their values are put in by whoever gathers them.
+        // The aggregation puts their values in.
         Expression::Aggregate(..) => Value::Null,
     })
 }

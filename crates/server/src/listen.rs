@@ -70,7 +70,7 @@ fn file_handles() -> u64 {
     8_192
 }
 
-/// Returns when the stop has come, or whoever would say so is gone.
+/// Returns when the server is to stop, or the sender of that signal is gone.
 pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     // Without its value, which would hold the channel's lock.
     drop(stop.wait_for(|stop| *stop).await);

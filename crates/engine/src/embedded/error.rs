@@ -23,7 +23,7 @@ impl Error {
         Self::Damaged(path.into(), why.into())
     }
 
-    /// What it means to whoever waits for an answer.
+    /// What it means to a caller that waits for an answer.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Io(_, error) | Self::Tree(lsm_tree::Error::Io(error)) => match error.kind() {

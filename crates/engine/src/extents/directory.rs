@@ -412,7 +412,7 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What an error of the file system means to whoever waits for it.
+/// What an error of the file system means to the caller.
 pub(crate) fn fault(doing: &str, error: &io::Error) -> Fault {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Fault::Full,

@@ -120,7 +120,7 @@ pub fn verify(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>,
         return Err(failed("Authentication scheme Bearer is not supported in this version."));
     }
     believe(head, trust, token).map_err(|refusal| match refusal {
-        // Whoever cannot be challenged is told no more than with a wrong key (observed).
+        // A client that cannot be challenged is told no more than with a wrong key (observed).
         Refusal::InvalidAccessToken { detail }
             if head.version_sent && head.version < challenged_since(head.service) =>
         {

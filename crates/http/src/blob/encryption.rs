@@ -62,7 +62,7 @@ fn read_key(head: &Head, names: &Names) -> Result<Option<CustomerKey>, Refusal> 
     Ok(Some(CustomerKey::new(key, hash)))
 }
 
-/// The hash of the key, for whoever only compares.
+/// The hash of the key, for comparing.
 pub fn key_hash(head: &Head) -> Result<Option<[u8; 32]>, Refusal> {
     Ok(customer_key(head)?.map(|key| key.hash()))
 }

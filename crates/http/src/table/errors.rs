@@ -64,7 +64,7 @@ impl Manner {
         if let Some(challenge) = status.challenge() {
             answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
         }
-        // Rule T1: whoever proved to be somebody is refused as the operation would.
+        // Rule T1: a request with a valid credential is refused as the operation refuses.
         let admitted = self.admitted || is_of_rights(failure);
         // Rule T3.
         if let Some(preference) = self.preference.filter(|_| admitted) {

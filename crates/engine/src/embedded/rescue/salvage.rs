@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rustix::fs::{SeekFrom, seek};
@@ -32,7 +33,7 @@ pub fn salvage(from: &Path, to: &Path, tell: &mut dyn FnMut(&str)) -> std::resul
     copy_extents(&places.extents, &directory.extents(), &mut report).map_err(refused)?;
     tell("copying rows");
     Keys::create(&directory.keys()).map_err(refused)?;
-    let keys = Keys::open(&directory.keys(), SETTINGS, directory.lock()).map_err(refused)?;
+    let keys = Keys::open(&directory.keys(), SETTINGS, directory.lock(), Arc::default()).map_err(refused)?;
     copy_rows(&places, &keys, &mut report).map_err(refused)?;
     keys.finish().map_err(refused)?;
     directory.ready()?;
