@@ -118,6 +118,9 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The clock of this engine: not before any stamp it has given out.
     fn now(&self) -> Stamp;
+
+    /// `space` has no rows any more, and nobody can reach it: what the engine keeps of it besides rows may go, in the background.
+    fn forget(&self, _space: Space) {}
 }
 
 /// Typed forms of [`Engine`]'s methods.

@@ -46,7 +46,7 @@ impl Pool for Apart {
 
 fn gateway(pool: &Arc<dyn Pool>, clock: Clock, split_rows: usize) -> Arc<dyn Engine> {
     let options = EngineOptions { split_rows, ..EngineOptions::default() };
-    Arc::new(Rados::new(pool.clone(), suite::layout, clock, unique(), options))
+    Arc::new(Rados::new(pool.clone(), suite::layout, Arc::new(clock), unique(), options))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -60,7 +60,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         listening.push((*door, at));
     }
     let (console_socket, console_at) = bind_or_move(&settings.console).await?;
-    let data = Data::open(&settings.place)?.rehydrating_in(settings.rehydration);
+    let gateway = ids::random();
+    let data = Data::open(&settings.place, gateway)?.rehydrating_in(settings.rehydration);
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     let logs = telemetry::start(flags)?;
     let data = Arc::new(keep_secrets(data, &settings).await?);
@@ -70,7 +71,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     let directory = match &settings.place {
         Place::Directory(directory) => Some(directory.as_path()),
-        Place::Memory => None,
+        Place::Memory | Place::Cluster(_) => None,
     };
     let admin = Admin::open(directory, console_at.at)?;
     warn(flags, &settings);
@@ -102,10 +103,12 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         started: started(),
     };
     let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
-    let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
+    let sweeping = tokio::spawn(background::sweep(data.clone(), stopping.clone()));
     // What a file system and a process's memory hold is nobody else's.
-    tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
-    let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
+    let alone = !matches!(settings.place, Place::Cluster(_));
+    tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
+    let publishing = tokio::spawn(background::publish(data.clone(), stopping.clone()));
+    tokio::spawn(background::attend_content(data.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
     let shared = Shared { edge, tls: acceptor, slots, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {

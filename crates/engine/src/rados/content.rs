@@ -88,13 +88,27 @@ impl Shared {
         all.retain(|task| !task.is_finished());
         all.push(freeing);
     }
+
+    /// Deletes the objects of an extent, however many it has. An upload has a few on their way at once, so there may be gaps.
+    async fn delete_unknown(&self, extent: u64) {
+        let mut gap = 0;
+        for stripe in 0..STRIPES_MAX {
+            gap = if delete(&*self.pool, &object(extent, stripe)).await { 0 } else { gap + 1 };
+            if gap > WRITES_MAX {
+                break;
+            }
+        }
+        delete(&*self.pool, &index_object(extent)).await;
+    }
 }
 
-async fn delete(pool: &dyn Pool, object: &str) {
+/// Whether there was such an object.
+async fn delete(pool: &dyn Pool, object: &str) -> bool {
     let mut tried = 0;
     loop {
         match pool.write(object, vec![WriteStep::Delete]).await {
-            Ok(()) | Err(Trouble::Missing) => return,
+            Ok(()) => return true,
+            Err(Trouble::Missing) => return false,
             Err(trouble) => {
                 tried += 1;
                 if tried % TRIES == 0 {
@@ -142,10 +156,7 @@ impl Content for Objects {
     fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>> {
         Box::pin(async move {
             if live.is_empty() {
-                // How long it was, nobody knows.
-                for object in objects(&Piece { extent, offset: 0, length: PIECE_MAX, seal: 0 }) {
-                    delete(&*self.shared.pool, &object).await;
-                }
+                self.shared.delete_unknown(extent).await;
             }
             self.shared.extents.settle(extent).await
         })

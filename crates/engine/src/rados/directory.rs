@@ -46,7 +46,10 @@ impl Directory {
             let range = ReadStep::Range { after, prefix: Bytes::from_static(&[ENTRIES]), limit: PAGE };
             let reading = match pool.read(&object, first.take().into_iter().chain([range]).collect()).await {
                 Ok(reading) => reading,
-                Err(Trouble::Missing) => return Ok(()),
+                Err(Trouble::Missing) => {
+                    self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&space);
+                    return Ok(());
+                }
                 Err(trouble) => return Err(trouble.into()),
             };
             let mut is_more = false;

@@ -16,6 +16,7 @@ mod content;
 mod directory;
 mod extents;
 mod fetch;
+mod lease;
 mod loaded;
 mod look;
 mod names;
@@ -28,7 +29,7 @@ mod state;
 mod turn;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -71,15 +72,18 @@ pub struct Rados {
 struct Gateway {
     pool: Arc<dyn Pool>,
     layout: Layout,
-    clock: Clock,
+    clock: Arc<Clock>,
     /// Of this process: nobody has had it before.
     id: u128,
     options: Options,
     directory: Directory,
     shards: Mutex<HashMap<(Space, names::ShardId), UnboundedSender<Submitted>>>,
     operators: AtomicU64,
+    /// About how much memory shards keep what they have read in.
+    kept: AtomicUsize,
     random: Mutex<Random>,
     runtime: Handle,
+    leases: Mutex<HashMap<String, Stamp>>,
     counters: Counters,
 }
 
@@ -113,7 +117,7 @@ pub struct Metrics {
 
 impl Rados {
     /// A gateway to `pool`, whose work is done on the runtime of the caller. `id` must be one that no gateway ever had.
-    pub fn new(pool: Arc<dyn Pool>, layout: Layout, clock: Clock, id: u128, options: Options) -> Self {
+    pub fn new(pool: Arc<dyn Pool>, layout: Layout, clock: Arc<Clock>, id: u128, options: Options) -> Self {
         let gateway = Gateway {
             pool,
             layout,
@@ -123,11 +127,18 @@ impl Rados {
             directory: Directory::default(),
             shards: Mutex::default(),
             operators: AtomicU64::new(0),
+            kept: AtomicUsize::new(0),
             random: Mutex::new(Random(id as u64 ^ (id >> 64) as u64)),
             runtime: Handle::current(),
+            leases: Mutex::default(),
             counters: Counters::default(),
         };
         Self { gateway: Arc::new(gateway) }
+    }
+
+    /// Whether this gateway holds the lease on `work`, which it takes if nobody has it. It lasts a minute, and is renewed by asking.
+    pub async fn hold_lease(&self, work: &str) -> Result<bool, Fault> {
+        lease::hold(&self.gateway, work).await
     }
 
     pub fn clock(&self) -> ClockState {
@@ -171,6 +182,15 @@ impl Engine for Rados {
 
     fn now(&self) -> Stamp {
         self.gateway.clock.now()
+    }
+
+    fn forget(&self, space: Space) {
+        let gateway = self.gateway.clone();
+        self.gateway.runtime.spawn(async move {
+            if let Err(fault) = split::forget(&gateway, space).await {
+                tracing::warn!(?fault, space = space.0, "the empty objects of a deleted space are left behind");
+            }
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 //! Held true: one operator of a gateway is in flight at a shard. What comes meanwhile leaves together with the next.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use crate::{Fault, Job, Partition, Want};
 const IDLE: Duration = Duration::from_secs(30);
 /// Transactions that leave together, at most.
 const BATCH_MAX: usize = 256;
-/// What a shard keeps of what it has read, at most.
+/// What a shard keeps of what it has read, at most, and all shards together.
 const KEPT_MAX: usize = 8 << 20;
+const KEPT_TOTAL: usize = 128 << 20;
 
 /// A job on its way through a shard.
 pub(super) struct Submitted {
@@ -63,6 +65,14 @@ pub(super) struct Shard {
     pub conflicts: u32,
     /// Rows written since they were counted.
     pub grown: usize,
+    /// What it counts for in the gateway's `kept`.
+    kept: usize,
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        self.gateway.kept.fetch_sub(self.kept, Ordering::Relaxed);
+    }
 }
 
 pub(super) struct Known {
@@ -85,6 +95,7 @@ pub(super) async fn serve(gateway: Arc<Gateway>, place: Place, mut queue: Unboun
         state: State::Live,
         conflicts: 0,
         grown: 0,
+        kept: 0,
     };
     loop {
         if shard.pending.is_empty() {
@@ -110,14 +121,26 @@ pub(super) async fn serve(gateway: Arc<Gateway>, place: Place, mut queue: Unboun
             shard.forget(&mut queue);
             return;
         }
-        if shard.known.values().map(|known| known.loaded.size()).sum::<usize>() > KEPT_MAX {
-            shard.known.clear();
-        }
+        shard.bound_memory();
         shard.split_if_large();
     }
 }
 
 impl Shard {
+    /// Forgets what it has read, if that has become too much. It is read again when it is needed.
+    fn bound_memory(&mut self) {
+        const PER_PARTITION: usize = 256;
+        let all = &self.gateway.kept;
+        let size = self.known.values().map(|known| known.loaded.size() + PER_PARTITION).sum::<usize>();
+        let others = all.load(Ordering::Relaxed).saturating_sub(self.kept);
+        let kept = if size > KEPT_MAX || others + size > KEPT_TOTAL { 0 } else { size };
+        if kept == 0 {
+            self.known.clear();
+        }
+        all.fetch_add(kept, Ordering::Relaxed);
+        all.fetch_sub(std::mem::replace(&mut self.kept, kept), Ordering::Relaxed);
+    }
+
     /// Ends the task. What is still waiting goes to the shard, or to the task, that comes after it.
     fn forget(&mut self, queue: &mut UnboundedReceiver<Submitted>) {
         let mut shards = self.gateway.shards.lock().unwrap_or_else(PoisonError::into_inner);

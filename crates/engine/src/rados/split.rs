@@ -22,12 +22,12 @@ use bytes::Bytes;
 use super::Gateway;
 use super::directory::position;
 use super::fetch::{PAGE, Place, fetch};
-use super::names::{self, ShardId};
+use super::names::{self, FIRST, ShardId};
 use super::pool::{Found, ReadStep, Trouble, WriteStep};
 use super::shard::Shard;
 use super::state::{self, Shards, State};
-use crate::Fault;
 use crate::clock::TICKS_PER_SECOND;
+use crate::{Fault, Space};
 
 /// A shard becomes so many.
 const CHILDREN: usize = 2;
@@ -240,4 +240,29 @@ async fn end_parent(gateway: &Gateway, place: Place, children: &Shards) -> Resul
     }
     let steps = vec![step(state::splitting(children)), WriteStep::Clear, WriteStep::Set(rows)];
     write_unless_done(gateway, place, steps).await
+}
+
+/// Deletes the objects of a space that has no rows any more: its shards, those that they came from, and the directory.
+pub(super) async fn forget(gateway: &Gateway, space: Space) -> Result<(), Fault> {
+    let (mut left, mut found) = (vec![FIRST], Vec::new());
+    while let Some(shard) = left.pop() {
+        let mark = names::gateway(gateway.id);
+        match fetch(&*gateway.pool, Place { space, shard }, mark, &[], &[]).await?.state {
+            State::Split(children) | State::Splitting(children) => {
+                left.extend(children.into_iter().map(|(_, child)| child))
+            }
+            State::Live | State::Filling | State::Gone => {}
+        }
+        found.push(names::shard(space, shard));
+    }
+    // What leads to the others goes last, so that it can be tried again.
+    found.reverse();
+    found.push(names::directory(space));
+    for object in found {
+        match gateway.pool.write(&object, vec![WriteStep::Delete]).await {
+            Ok(()) | Err(Trouble::Missing) => {}
+            Err(trouble) => return Err(trouble.into()),
+        }
+    }
+    Ok(())
 }
