@@ -13,6 +13,7 @@ pub mod extents;
 mod key;
 pub mod memory;
 mod private;
+pub mod rados;
 pub mod suite;
 mod txn;
 
@@ -20,6 +21,7 @@ pub use clock::{Clock, ClockState};
 pub use embedded::Embedded;
 pub use key::{Column, Key, Layout, Partition, Space};
 pub use memory::Memory;
+pub use rados::Rados;
 pub use txn::{Entry, Halt, Note, Stop, Stretched, Txn, View, Walker, Want};
 
 use std::future::Future;
@@ -116,6 +118,9 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The clock of this engine: not before any stamp it has given out.
     fn now(&self) -> Stamp;
+
+    /// `space` has no rows any more, and nobody can reach it: what the engine keeps of it besides rows may go, in the background.
+    fn forget(&self, _space: Space) {}
 }
 
 /// Typed forms of [`Engine`]'s methods.
