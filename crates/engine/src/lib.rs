@@ -13,6 +13,7 @@ pub mod extents;
 mod key;
 pub mod memory;
 mod private;
+pub mod range_cache;
 pub mod suite;
 mod txn;
 
@@ -20,7 +21,7 @@ pub use clock::{Clock, ClockState};
 pub use embedded::Embedded;
 pub use key::{Column, Key, Layout, Partition, Space};
 pub use memory::Memory;
-pub use txn::{Entry, Halt, Note, Stop, Stretched, Txn, View, Walker, Want};
+pub use txn::{Entry, Halt, Stop, Txn, View, Walker, Want};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -116,6 +117,13 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The clock of this engine: not before any stamp it has given out.
     fn now(&self) -> Stamp;
+
+    /// Takes no transaction of the gateway `gateway` any more, not even one that it sent before this call and that was late. For
+    /// whoever declares it dead: only then may another end what it held, and give back what it staged. Such a gateway has to
+    /// start anew, under another name. An engine that has one gateway does nothing.
+    fn fence(&self, _gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Typed forms of [`Engine`]'s methods.

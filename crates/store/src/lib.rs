@@ -8,6 +8,7 @@ pub mod listing;
 pub mod upload;
 
 mod account;
+mod audit;
 mod blob;
 mod claims;
 mod container;
@@ -20,6 +21,7 @@ mod lending;
 mod manifest;
 mod md5;
 mod onward;
+mod pins;
 mod queue;
 mod readers;
 mod records;
@@ -32,6 +34,7 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
@@ -106,6 +109,8 @@ pub struct Store {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     readers: Arc<readers::Readers>,
+    /// Which of several gateways this is. `None`: it has the engine and the content to itself.
+    sharing: Option<Arc<pins::Sharing>>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
     tag_names: Arc<tags::Announced>,
@@ -128,6 +133,7 @@ impl Store {
             engine,
             content,
             readers,
+            sharing: None,
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),
