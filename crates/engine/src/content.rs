@@ -24,7 +24,7 @@ pub(crate) use checksum::Running;
 /// The longest piece: long content is several of them.
 pub const PIECE_MAX: u64 = 64 << 20;
 
-/// A run of bytes in an extent. Immutable; shared by whoever knows it.
+/// A run of bytes in an extent. Immutable; may have several owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Piece {
     pub extent: u64,
@@ -44,7 +44,7 @@ pub trait Content: Send + Sync + 'static {
 
     /// Gives pieces back. Durable records must not name them any more, and nobody may be reading them. Giving back twice does
     /// no harm. It begins at the call, whether or not the answer is waited for; the answer comes when it is done, so that
-    /// whoever keeps a durable note of what is to be freed knows when to drop the note.
+    /// a caller who keeps a durable note of what is to be freed knows when to drop the note.
     fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()>;
 
     /// What is to be found out about pieces whose process ended in the middle, if this content leaves that to its user.

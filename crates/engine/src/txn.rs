@@ -91,7 +91,7 @@ impl<'a> Entry<'a> {
         Self { key, value, key_in: buffer, value_in: buffer }
     }
 
-    /// For whoever keeps it. Nothing is copied: as long as this lives, so does the buffer that it is part of.
+    /// The entry, to keep. Nothing is copied: as long as this lives, so does the buffer that it is part of.
     pub fn keep(&self) -> (Key, Bytes) {
         let key = Key::from_stored(self.key_in.slice_ref(self.key)).expect("only keys are shown");
         (key, self.value_in.slice_ref(self.value))

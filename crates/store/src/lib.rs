@@ -13,20 +13,20 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod detach_on_drop;
 mod feed;
 mod file;
 mod keys;
 mod layout;
-mod lending;
 mod manifest;
 mod md5;
-mod onward;
 mod pins;
 mod queue;
 mod readers;
 mod records;
 mod secrets;
 mod service;
+mod shared_pieces;
 mod sparse;
 mod sweep;
 mod table;
@@ -38,6 +38,7 @@ pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
+pub use detach_on_drop::detach_on_drop;
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
@@ -45,7 +46,6 @@ pub use file::{
 };
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
-pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use secrets::{Random, SecretsKey};

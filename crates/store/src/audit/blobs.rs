@@ -72,7 +72,7 @@ impl Contents {
                 let content = number(&key.row(), name.len() + 1)?;
                 self.shared.insert((name, content), bytes.clone());
             }
-            keys::ERRANDS | keys::CUTS => {
+            keys::LONG_COPIES | keys::CUTS => {
                 self.busy.insert(keys::name_of(key));
             }
             _ => return self.see_content(key, bytes),

@@ -12,13 +12,13 @@ use lazuli_model::{AccountName, ContainerName, Refusal, Timestamp};
 
 use super::base;
 use super::copy_blob::adopt;
-use super::errands::{ALIVE_SECONDS, supersede};
+use super::long_copies::{ALIVE_SECONDS, supersede};
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
 use crate::claims::{Trash, claim_staged};
 use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
-use crate::records::{Errand, Fetch, Kept, Mark, Task, encode};
+use crate::records::{Fetch, Kept, LongCopy, Mark, Task, encode};
 use crate::secrets::Unopened;
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, ContainerAt, Failure, Received, Store};
@@ -72,7 +72,7 @@ impl Store {
                 supersede(txn, &keys, &mut trash)?;
                 let sealed = vault.seal(txn, salt, &purpose(copy.id), &fetch);
                 let task = sealed.map_or_else(|| Task::Fetch(fetch.clone()), Task::SealedFetch);
-                txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn), task }));
+                txn.put(keys.long_copy(), encode(&LongCopy { copy: copy.id, alive: now(txn), task }));
                 Ok((new, trash.write(txn, &keys)))
             })
             .await;
@@ -100,8 +100,8 @@ impl Store {
                 copy.done = done;
             }
             change(txn, &keys, &old, &blob);
-            if let Some(errand) = get::<Errand>(txn, &keys.errand())? {
-                txn.put(keys.errand(), encode(&Errand { alive: now(txn), ..errand }));
+            if let Some(long_copy) = get::<LongCopy>(txn, &keys.long_copy())? {
+                txn.put(keys.long_copy(), encode(&LongCopy { alive: now(txn), ..long_copy }));
             }
             Ok(true)
         })
@@ -129,7 +129,7 @@ impl Store {
                         Ok(())
                     },
                 )?;
-                txn.delete(keys.errand());
+                txn.delete(keys.long_copy());
                 Ok(ended)
             })
             .await?;
@@ -165,11 +165,11 @@ impl Store {
             let under_way = self
                 .look(&keys.partition(), |txn| {
                     let blob = base(txn, &keys)?.filter(|blob| is_pending(blob, id));
-                    let errand = get::<Errand>(txn, &keys.errand())?.filter(|errand| errand.copy == id);
-                    Ok(blob.zip(errand))
+                    let long_copy = get::<LongCopy>(txn, &keys.long_copy())?.filter(|long_copy| long_copy.copy == id);
+                    Ok(blob.zip(long_copy))
                 })
                 .await?;
-            match under_way.map(|(blob, errand)| (blob, self.fetch_of(errand))) {
+            match under_way.map(|(blob, long_copy)| (blob, self.fetch_of(long_copy))) {
                 Some((blob, Ok(Some(fetch)))) => {
                     let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
                     if self.seize_copy(&copying).await? {
@@ -205,8 +205,8 @@ impl Store {
         let rows = self.rows(from, &end, PAGE).await?;
         for (row, _) in &rows {
             let Some((keys, id)) = keys::read_unfinished(row) else { continue };
-            let errand = self.look(&keys.partition(), |txn| get::<Errand>(txn, &keys.errand())).await?;
-            if errand.is_some_and(|errand| errand.copy == id) {
+            let long_copy = self.look(&keys.partition(), |txn| get::<LongCopy>(txn, &keys.long_copy())).await?;
+            if long_copy.is_some_and(|long_copy| long_copy.copy == id) {
                 seen.remove(row);
             } else if seen.entry(row.clone()).or_insert(time).plus_seconds(ALIVE_SECONDS) <= time {
                 self.forget_copy(&Copying { keys, id }).await?;
@@ -220,22 +220,23 @@ impl Store {
     async fn seize_copy(&self, copying: &Copying) -> Result<bool, Failure> {
         let (Copying { keys, id }, is_alone) = (copying.clone(), self.sharing.is_none());
         self.transact(keys.written(), move |txn| {
-            let Some(errand) = get::<Errand>(txn, &keys.errand())?.filter(|errand| errand.copy == id) else {
+            let Some(long_copy) = get::<LongCopy>(txn, &keys.long_copy())?.filter(|long_copy| long_copy.copy == id)
+            else {
                 return Ok(false);
             };
-            let is_lost = is_alone || errand.alive.plus_seconds(ALIVE_SECONDS) <= now(txn);
+            let is_lost = is_alone || long_copy.alive.plus_seconds(ALIVE_SECONDS) <= now(txn);
             if is_lost {
-                txn.put(keys.errand(), encode(&Errand { alive: now(txn), ..errand }));
+                txn.put(keys.long_copy(), encode(&LongCopy { alive: now(txn), ..long_copy }));
             }
             Ok(is_lost)
         })
         .await
     }
 
-    fn fetch_of(&self, errand: Errand) -> Result<Option<Fetch>, Unopened> {
-        match errand.task {
+    fn fetch_of(&self, long_copy: LongCopy) -> Result<Option<Fetch>, Unopened> {
+        match long_copy.task {
             Task::Fetch(fetch) => Ok(Some(fetch)),
-            Task::SealedFetch(sealed) => Ok(Some(self.vault.open(&purpose(errand.copy), &sealed)?)),
+            Task::SealedFetch(sealed) => Ok(Some(self.vault.open(&purpose(long_copy.copy), &sealed)?)),
             Task::Build { .. } | Task::Follow => Ok(None),
         }
     }
@@ -261,8 +262,8 @@ pub(super) fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -
     if let (Some(old), Some(failed)) = (&blob, &failed) {
         change(txn, keys, old, failed);
     }
-    if get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id) {
-        txn.delete(keys.errand());
+    if get::<LongCopy>(txn, &keys.long_copy())?.is_some_and(|long_copy| long_copy.copy == id) {
+        txn.delete(keys.long_copy());
     }
     Ok(())
 }

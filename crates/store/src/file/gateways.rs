@@ -5,7 +5,7 @@
 //!   after the handle was seen, or one that is stale, is nobody's;
 //! * to end a handle is to close it as its client would have: caches are given up, locks go, and what was to be deleted on close is;
 //! * a gateway is fenced before anything of it is ended: nothing that it has under way counts any more;
-//! * the row goes last, and only if it is still stale, so that whoever dies in between is followed by another who finishes.
+//! * the row goes last, and only if it is still stale, so that if the process dies in between, another one finishes.
 
 use std::collections::HashMap;
 

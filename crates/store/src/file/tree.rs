@@ -4,7 +4,7 @@
 //! * What a reader of epoch E sees of a name or a node is its newest row that is not newer than E; that row may say that nothing is
 //!   there.
 //! * A row is written at the newest epoch. The row before it stays as long as a snapshot sees it, and is then noted under the newest
-//!   snapshot there is, so that whoever deletes that snapshot finds it without looking through the share.
+//!   snapshot there is, so that deleting that snapshot finds it without a scan of the share.
 //! * An oldest row never says that nothing is there.
 
 use std::collections::BTreeMap;

@@ -12,11 +12,11 @@ use crate::claims::{Trash, lower};
 use crate::file::HEARTBEAT_SECONDS;
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
-use crate::lending::Verdict;
 use crate::manifest::Loaded;
 use crate::pins::{Heard, have_listed};
 use crate::readers::Line;
 use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
+use crate::shared_pieces::Verdict;
 use crate::sparse::forget_some;
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
@@ -104,7 +104,7 @@ impl Store {
             let heard = if rows.is_empty() { Heard::default() } else { self.heard().await? };
             let mut ripe = Vec::new();
             for (row, dead) in rows {
-                // Whoever entered after the row was first seen cannot have found what it is about.
+                // A reader that entered after the row was first seen cannot have found what it is about.
                 let since = lines.get(&row).cloned().unwrap_or_else(|| Since { line: drawn, heard: heard.clone() });
                 let line = since.line;
                 let is_held =

@@ -216,7 +216,7 @@ async fn settle(world: &Arc<World>, chance: &mut Chance) -> Result<(), String> {
     if let Some(left) = world.content.extents().iter().find(|extent| !known.contains(extent)) {
         return Err(format!("piece {left} is left over for ever"));
     }
-    // Garbage, dead spaces, errands, what is unfinished, and what gateways leave.
+    // Garbage, dead spaces, long copies, what is unfinished, and what gateways leave.
     for (key, _) in world.engine.entries() {
         let is_root = key.space().0 == 0;
         let what = match (is_root, key.column().0 & 0x7F) {
