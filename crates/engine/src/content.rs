@@ -63,7 +63,7 @@ pub trait Recovery: Send + Sync {
     fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>>;
 
     /// A gateway is no more, and the engine takes nothing from it any more (see `Engine::fence`): what it staged and was not
-    /// told to be adopted is unsettled from now on. Content of one process has no use for it.
+    /// told to be adopted is unsettled from now on, and so is what it stages later, if it only slept. Content of one process has no use for it.
     fn ended(&self, _gateway: u128) {}
 }
 

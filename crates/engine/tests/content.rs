@@ -86,5 +86,11 @@ async fn a_gateway_that_dies_leaves_what_it_staged() {
     expected.sort_unstable();
     assert_eq!(other.extents(), expected);
     assert!(!other.extents().contains(&gone));
+    // It only slept, and does not know yet.
+    let slept = memory.gateway(3);
+    other.ended(3);
+    let late = stage(&slept).await;
+    assert_eq!(other.unsettled(), [extent(&late)]);
+    late.leave();
     drop(beside);
 }

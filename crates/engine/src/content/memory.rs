@@ -36,6 +36,8 @@ struct Shelf {
     pieces: RwLock<HashMap<u64, Shelved>>,
     last_extent: AtomicU64,
     unsettled: RwLock<BTreeSet<u64>>,
+    /// Gateways that were declared dead. One of them may only have slept, and stage more.
+    ended: RwLock<BTreeSet<u128>>,
 }
 
 struct Shelved {
@@ -82,7 +84,12 @@ impl Shelf {
     fn keep(&self, chunks: Vec<Bytes>, by: &Gateway) -> Piece {
         let extent = self.last_extent.fetch_add(1, Relaxed) + 1;
         let length = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        self.write().insert(extent, Shelved { chunks: Arc::new(chunks), staged_by: by.id });
+        let mut kept = self.write();
+        kept.insert(extent, Shelved { chunks: Arc::new(chunks), staged_by: by.id });
+        let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner);
+        if by.id.is_some_and(|id| ended.contains(&id)) {
+            self.unsettled.write().unwrap_or_else(PoisonError::into_inner).insert(extent);
+        }
         Piece { extent, offset: 0, length, seal: 0 }
     }
 
@@ -159,7 +166,8 @@ impl Recovery for Memory {
     }
 
     fn ended(&self, gateway: u128) {
-        let kept = self.shelf.read();
+        let kept = self.shelf.write();
+        self.shelf.ended.write().unwrap_or_else(PoisonError::into_inner).insert(gateway);
         let left = kept.iter().filter(|(_, piece)| piece.staged_by == Some(gateway)).map(|(extent, _)| *extent);
         self.shelf.unsettled.write().unwrap_or_else(PoisonError::into_inner).extend(left);
     }
