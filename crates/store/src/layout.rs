@@ -125,6 +125,7 @@ fn root_owner(key: &Key) -> Option<Bytes> {
         file::DELETED_SHARES => within_account(&between(&row, 0, 9)?, b'f'),
         file::GATEWAYS => Some(file::gateway_partition(file::read_gateway(key)?).name),
         keys::LENT => Some(keys::lent_partition(row.first_chunk().map(|extent| u64::from_be_bytes(*extent))?).name),
+        keys::CONTENT_PINS | keys::PIECE_PINS => Some(crate::pins::owner(&row)?.name),
         keys::UNFINISHED => Some(keys::unfinished_partition().name),
         keys::DEAD_SPACES => between(&row, 16, 0).filter(|owner| !owner.is_empty()),
         _ => None,
