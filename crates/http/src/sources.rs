@@ -152,12 +152,11 @@ pub fn lend_token(ask: &Ask, source: &mut Head) {
 
 /// CannotVerifyCopySource: the source's own answer becomes this request's. Newer versions name its code too.
 pub fn unverified(ask: &mut Ask, refusal: Refusal) -> Refusal {
-    let (status, code, message) = match refusal {
-        Refusal::CannotVerifyCopySource { status, code, message } => (status, code, message),
-        refusal => {
-            let said = status::of(&refusal);
-            (said.status, said.code.into(), said.message)
-        }
+    let (status, code, message) = if let Refusal::CannotVerifyCopySource { status, code, message } = refusal {
+        (status, code, message)
+    } else {
+        let said = status::of(&refusal);
+        (said.status, said.code.into(), said.message)
     };
     if ask.head.lacks(Since::SourceFault) {
         return Refusal::CannotVerifyCopySource { status, code: "".into(), message };

@@ -100,6 +100,15 @@ pub enum KeyName {
     Key2,
 }
 
+/// `--smb-encrypt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SmbEncrypt {
+    /// By clients that want to
+    Offered,
+    /// By all of them
+    Required,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
     Directory,
@@ -160,9 +169,17 @@ pub struct Flags {
     #[arg(long, value_name = "PORT", global = true)]
     pub dfs_port: Option<u16>,
 
-    /// SMB (not served yet)
-    #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
-    pub smb_port: u16,
+    /// File shares over SMB [default: 10445, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub smb_port: Option<u16>,
+
+    /// Do not serve file shares over SMB
+    #[arg(long, global = true)]
+    pub no_smb: bool,
+
+    /// Whether SMB clients have to encrypt; every session is signed
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = SmbEncrypt::Offered, global = true)]
+    pub smb_encrypt: SmbEncrypt,
 
     /// Static websites [default: 10005, or a free port if that one is taken]
     #[arg(long, value_name = "PORT", global = true)]
@@ -420,10 +437,7 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
             })?);
             continue;
         }
-        let values = match value {
-            serde_json::Value::Array(values) => values,
-            one => vec![one],
-        };
+        let values = if let serde_json::Value::Array(values) = value { values } else { vec![value] };
         for value in values {
             match value {
                 serde_json::Value::Bool(true) => arguments.push(format!("--{name}")),

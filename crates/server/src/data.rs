@@ -116,6 +116,11 @@ impl Data {
         Ok((Self { store, ..self }, accounts))
     }
 
+    /// How those who wait for SMB clients are woken.
+    pub fn waking_by(self, alarm: lazuli_store::Alarm) -> Self {
+        Self { store: self.store.waking_by(alarm), ..self }
+    }
+
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {
         Self { store: self.store.rehydrating_in(rehydration), ..self }
     }

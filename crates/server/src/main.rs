@@ -23,6 +23,7 @@ mod rescue;
 mod secrets;
 mod serve;
 mod settings;
+mod smb;
 mod sources;
 mod telemetry;
 mod tls;

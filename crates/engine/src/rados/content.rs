@@ -13,7 +13,7 @@
 //! * an object is written once, whole, before `finish` returns: a write that is repeated, or comes late, writes the same bytes;
 //! * what is read is checked against the piece's seal, which the record that names the piece vouches for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -24,7 +24,7 @@ use super::extents::Extents;
 use super::pause;
 use super::pool::{Found, Pool, ReadStep, Trouble, WriteStep};
 use crate::content::checksum::{BLOCK, crc64};
-use crate::content::{Chunks, Content, Fate, PIECE_MAX, Piece, Running, Stage, Staged};
+use crate::content::{Chunks, Content, Fate, PIECE_MAX, Piece, Recovery, Running, Stage, Staged};
 use crate::{BoxFuture, Clock, Fault};
 
 /// Bytes of content in one object.
@@ -45,19 +45,12 @@ struct Shared {
     pool: Arc<dyn Pool>,
     extents: Extents,
     runtime: Handle,
-    /// What is being given back.
-    freeing: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Objects {
     /// The content of `pool` for the gateway `id`, whose work is done on the runtime of the caller.
     pub fn new(pool: Arc<dyn Pool>, id: u128, clock: Arc<Clock>) -> Self {
-        let shared = Shared {
-            extents: Extents::new(pool.clone(), id, clock),
-            pool,
-            runtime: Handle::current(),
-            freeing: Mutex::default(),
-        };
+        let shared = Shared { extents: Extents::new(pool.clone(), id, clock), pool, runtime: Handle::current() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -71,22 +64,16 @@ impl Objects {
 
 impl Shared {
     /// Deletes the objects of pieces, in the background.
-    fn delete(self: &Arc<Self>, pieces: Vec<Piece>) {
-        if pieces.is_empty() {
-            return;
-        }
+    fn delete(self: &Arc<Self>, pieces: Vec<Piece>) -> JoinHandle<()> {
         let shared = self.clone();
-        let freeing = self.runtime.spawn(async move {
+        self.runtime.spawn(async move {
             for piece in pieces {
                 for object in objects(&piece) {
                     delete(&*shared.pool, &object).await;
                 }
                 shared.extents.settled(piece.extent);
             }
-        });
-        let mut all = self.freeing.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|task| !task.is_finished());
-        all.push(freeing);
+        })
     }
 
     /// Deletes the objects of an extent, however many it has. An upload has a few on their way at once, so there may be gaps.
@@ -136,19 +123,21 @@ impl Content for Objects {
         Box::new(Reader { pool: self.shared.pool.clone(), piece, from, to, index: None, ahead: None })
     }
 
-    fn free(&self, pieces: Vec<Piece>) {
-        self.shared.delete(pieces);
-    }
-
-    fn freed(&self) -> BoxFuture<'static, ()> {
-        let freeing = std::mem::take(&mut *self.shared.freeing.lock().unwrap_or_else(PoisonError::into_inner));
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()> {
+        let deleting = self.shared.delete(pieces);
         Box::pin(async move {
-            for task in freeing {
-                let _ = task.await;
-            }
+            // It ends with the runtime at the latest.
+            let _ = deleting.await;
         })
     }
 
+    fn recovery(&self) -> Option<&dyn Recovery> {
+        Some(self)
+    }
+}
+
+/// Gateways that are no more are found by their own heartbeats ([`Objects::attend`]).
+impl Recovery for Objects {
     fn unsettled(&self) -> Vec<u64> {
         self.shared.extents.unsettled()
     }
@@ -288,7 +277,7 @@ impl Upload {
         Ok(Staged::new(pieces, self.running.value(), move |fate, pieces| match fate {
             Fate::Adopted => pieces.iter().for_each(|piece| shared.extents.settled(piece.extent)),
             Fate::Left => {}
-            Fate::Dropped => shared.delete(pieces),
+            Fate::Dropped => drop(shared.delete(pieces)),
         }))
     }
 }
