@@ -60,14 +60,13 @@ impl Standing {
         self.opens.iter().find(|open| open.shares_cache(cache, None))
     }
 
-    /// Adds a handle that was let in. It joins the cache of those with its lease, whose state it may raise.
-    pub fn admit(&mut self, mut open: Open, granted: Caching) -> Open {
+    /// Adds a handle that was let in. It joins the cache of those with its lease, whose state it raises if all that it asked for was granted.
+    pub fn admit(&mut self, mut open: Open, asked: Caching, granted: Caching) -> Open {
         open.caching = granted;
         if let Some(other) = self.sharing(open.cache).cloned() {
             (open.caching, open.epoch, open.breaking) = (other.caching, other.epoch, other.breaking);
-            // Not while others have the file open (smb2.lease.upgrade3).
-            let alone = self.opens.iter().all(|one| one.shares_cache(other.cache, None));
-            let raises = alone && other.breaking.is_none() && other.caching != granted && other.caching.within(granted);
+            let whole = asked == granted;
+            let raises = whole && other.breaking.is_none() && other.caching != granted && other.caching.within(granted);
             if raises {
                 (open.caching, open.epoch) = (granted, other.epoch.wrapping_add(1));
                 self.each_sharing(&other, |open| {
