@@ -9,27 +9,27 @@
 
 mod callers;
 mod columns;
+mod commit_turn;
 mod directory;
 mod error;
-mod gather;
+mod free_space;
 mod health;
-mod hot;
 mod inventory;
 mod keys;
 mod log;
 mod look;
 mod metrics;
 mod old;
-mod place;
+mod point_cache;
+mod range_cache;
+mod range_fill;
 mod recovery;
 mod rescue;
-mod room;
 mod snapshots;
-mod stretches;
 mod tables;
 mod tree;
-mod turns;
 mod volatile;
+mod watchdog;
 mod writer;
 
 use std::future::ready;
@@ -40,29 +40,29 @@ use std::thread::JoinHandle;
 use crate::{BoxFuture, Clock, ClockState, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict};
 
 pub use directory::{DataDirectory, OpenError};
+pub use free_space::{FreeSpace, Probe};
 pub use health::Health;
 pub use metrics::Metrics;
 pub use rescue::{Claims, Report, check, salvage};
-pub use room::{Probe, Room};
 
 use columns::Columns;
+use commit_turn::{CommitTurn, Message, Queue};
 use directory::Found;
-use hot::Hot;
 use keys::{Keys, Settings};
-use turns::{Message, Queue, Turns};
+use point_cache::PointCache;
 use volatile::Volatile;
 
 pub struct Options {
     pub clock: Clock,
     /// A ceiling, filled as blocks are read: an idle engine holds almost nothing.
     pub cache_bytes: u64,
-    /// A ceiling, too, for hot entries, which are kept above the store's own cache.
-    pub hot_bytes: u64,
-    /// And for stretches of entries that walks passed over.
-    pub stretch_bytes: u64,
+    /// The ceiling of the point cache, which holds values; `cache_bytes` is for blocks.
+    pub point_cache_bytes: u64,
+    /// The ceiling of the range cache, which holds rows that walks read.
+    pub range_cache_bytes: u64,
     /// What is in memory before it is written out as a table. With 16 MiB, writes stalled for seconds; tests take little, to have many tables.
     pub memtable_bytes: u64,
-    /// How much room the file system has. Tests hand in a false one.
+    /// How much space the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
 
@@ -71,8 +71,8 @@ impl Default for Options {
         Self {
             clock: Clock::system(),
             cache_bytes: 128 << 20,
-            hot_bytes: 64 << 20,
-            stretch_bytes: 256 << 20,
+            point_cache_bytes: 64 << 20,
+            range_cache_bytes: 256 << 20,
             memtable_bytes: 64 << 20,
             probe: Probe::file_system(),
         }
@@ -89,7 +89,7 @@ struct Threads {
     writer: JoinHandle<()>,
     /// Who answers about columns.
     answerer: JoinHandle<()>,
-    /// Who looks after writes that keep the runtime's place.
+    /// Watches writes that block a thread of the runtime.
     watcher: JoinHandle<()>,
 }
 
@@ -104,9 +104,9 @@ pub(crate) struct Shared {
     volatile: Arc<Volatile>,
     /// The last attempt to reopen it, if that failed.
     rest: Mutex<Option<writer::Rest>>,
-    hot: Hot,
+    cache: PointCache,
     columns: Columns,
-    turns: Turns,
+    commit_turn: CommitTurn,
     metrics: metrics::Meters,
 }
 
@@ -127,9 +127,9 @@ impl Embedded {
             keys: RwLock::new(Some(keys)),
             volatile,
             rest: Mutex::default(),
-            hot: Hot::new(options.hot_bytes, options.stretch_bytes),
+            cache: PointCache::new(options.point_cache_bytes, options.range_cache_bytes),
             columns: Columns::new(asker),
-            turns: Turns::default(),
+            commit_turn: CommitTurn::default(),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
@@ -138,7 +138,7 @@ impl Embedded {
         let answering = shared.clone();
         let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
         let watched = shared.clone();
-        let watcher = spawn(&shared, "lazuli:place", move || watched.turns.place.watch())?;
+        let watcher = spawn(&shared, "lazuli:watchdog", move || watched.commit_turn.watchdog.watch())?;
         Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
@@ -184,7 +184,7 @@ impl Embedded {
             let _ = writer.join();
             self.shared.columns.close();
             let _ = answerer.join();
-            self.shared.turns.place.close();
+            self.shared.commit_turn.watchdog.close();
             let _ = watcher.join();
         }
     }
@@ -219,8 +219,8 @@ impl Drop for Embedded {
 impl Engine for Embedded {
     fn submit(&self, _at: Partition, job: Box<dyn Job>) {
         self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.shared.turns.callers.came();
-        let Some(job) = turns::take(&self.shared, job) else { return };
+        self.shared.commit_turn.callers.came();
+        let Some(job) = commit_turn::take(&self.shared, job) else { return };
         if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
             job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
         }
@@ -253,10 +253,10 @@ impl Embedded {
         &'a self,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.shared.turns.callers.came();
+        self.shared.commit_turn.callers.came();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
-            Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),
+            Some(keys) => look::look(keys, &self.shared.cache, self.shared.clock.now(), look),
             None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
         };
         Box::pin(ready(seen))

@@ -48,7 +48,7 @@ impl Partition {
     }
 }
 
-/// Finds the partition that owns a key from the key alone: the table of columns of whoever lays out the key space.
+/// Finds the partition that owns a key from the key alone: the table of columns of the crate that lays out the key space.
 ///
 /// An engine that spreads partitions over several places routes by it, and moves rows by it when a place is split. `None` is
 /// for keys of an older layout, which only an engine that keeps everything in one place can hold.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use lazuli_engine::embedded::{Embedded, Health, OpenError, Options, Probe, Room};
+use lazuli_engine::embedded::{Embedded, FreeSpace, Health, OpenError, Options, Probe};
 use lazuli_engine::{Clock, Column, Engine, EngineExt, Entry, Fault, Key, Partition, Space, Stamp, Stop, suite};
 
 const SPACE: Space = Space(1);
@@ -41,8 +41,8 @@ fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
 }
 
 /// With stretches of a few entries, so that tests have many.
-fn open_with_short_stretches(path: impl AsRef<Path>) -> Arc<Embedded> {
-    Arc::new(Embedded::open(path, Options { stretch_bytes: 128 << 10, ..Options::default() }).expect("opens"))
+fn open_with_short_ranges(path: impl AsRef<Path>) -> Arc<Embedded> {
+    Arc::new(Embedded::open(path, Options { range_cache_bytes: 128 << 10, ..Options::default() }).expect("opens"))
 }
 
 fn key(row: &[u8]) -> Key {
@@ -78,7 +78,7 @@ async fn the_suite() {
     let engine = open(&scratch);
     for seed in 0..20 {
         let fresh = Scratch::new("suite-fresh");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
         suite::programs(&(engine.clone() as Arc<dyn Engine>), seed).await;
     }
 }
@@ -87,7 +87,7 @@ async fn the_suite() {
 async fn the_suite_from_many_threads() {
     for seed in 0..5 {
         let fresh = Scratch::new("suite-threads");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
     }
 }
 
@@ -111,7 +111,7 @@ async fn volatile_rows_wait_for_no_disk() {
     let scratch = Scratch::new("volatile");
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
-    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
     let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     let before = engine.metrics();
@@ -261,7 +261,7 @@ async fn a_full_disk_stops_writes_and_nothing_else() {
     let scratch = Scratch::new("full");
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
-    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
     let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     assert_eq!(engine.health(), Health { is_open: true, has_room: true });
@@ -352,7 +352,7 @@ async fn a_write_that_hangs_in_its_place_stops_nobody() {
         for n in 0..100_u8 {
             put(&engine, &[n], "value").await.expect("there is room");
         }
-        // Whoever hears of this byte was the one that watched.
+        // The thread that reads this byte is the one that watched the socket.
         let (begins, mut to_writer) = socket();
         to_writer.write_all(b"x").expect("sends");
         begins.readable().await.expect("a byte");
@@ -412,7 +412,7 @@ async fn a_disk_that_is_really_full() {
         let _mounted = Tmpfs::mount(&scratch.0, "size=64m");
         let probe = match honest {
             true => Probe::file_system(),
-            false => Probe::new(|_| Ok(Room { free: 1 << 40, total: 1 << 40 })),
+            false => Probe::new(|_| Ok(FreeSpace { free: 1 << 40, total: 1 << 40 })),
         };
         let engine = Embedded::open(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
         let ballast = scratch.0.join("ballast");
@@ -553,7 +553,7 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
     const ROWS: u64 = 64;
     const EACH: u64 = 1_000;
     let scratch = Scratch::new("stretches");
-    let engine = open_with_short_stretches(&scratch);
+    let engine = open_with_short_ranges(&scratch);
     let row = |n: u64| key(&n.to_be_bytes());
     for n in 0..ROWS {
         put(&engine, &n.to_be_bytes(), EACH.to_be_bytes().to_vec()).await.expect("there is room");

@@ -87,7 +87,7 @@ async fn a_gateway_that_dies_leaves_its_volatile_rows_to_the_others() {
     }
 }
 
-/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whoever writes, nobody spins until
+/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whichever gateway writes, nobody spins until
 /// its clock has caught up, and what one wrote the others see.
 #[tokio::test]
 async fn gateways_with_clocks_of_their_own() {

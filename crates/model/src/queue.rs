@@ -1,6 +1,6 @@
 //! Queues and messages: their records, and what each operation makes of them.
 //!
-//! A message has a place in the queue: the time from which it can be seen, then the time at which it was put. Whoever
+//! A message has a place in the queue: the time from which it can be seen, then the time at which it was put. A client that
 //! gets or updates it moves it to another place, and the receipt that is handed out names that place; so a receipt is
 //! good for as long as nobody else moved the message, and no longer ("Get Messages", "Update Message").
 
@@ -150,6 +150,28 @@ impl PutMessage {
 pub struct GetMessages {
     pub most: u32,
     pub hidden_seconds: u32,
+}
+
+/// What becomes of the next message in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// It is handed out.
+    Take,
+    /// It is over, and is collected on the way.
+    Expired,
+    /// There are as many as were asked for.
+    Enough,
+}
+
+/// Which messages a Get or a Peek of at most `most` takes: those that have not expired, in the order of their places.
+pub fn pick(most: u32, taken: usize, message: &Message, now: Timestamp) -> Pick {
+    if taken >= most as usize {
+        Pick::Enough
+    } else if message.has_expired(now) {
+        Pick::Expired
+    } else {
+        Pick::Take
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,6 +36,9 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             format!("  Data      {}", path.display())
         }
+        Place::Cluster(cluster) => {
+            format!("  Data      Ceph pool {} ({})", cluster.pool, cluster.configuration.display())
+        }
     });
     lines.push(String::new());
     for (name, public) in &settings.account_names {

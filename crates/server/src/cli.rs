@@ -109,6 +109,12 @@ pub enum SmbEncrypt {
     Required,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    Directory,
+    Rados,
+}
+
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Where data lives; created when it does not exist
@@ -118,6 +124,22 @@ pub struct Flags {
     /// Keep everything in memory; nothing is left after a stop
     #[arg(long, alias = "inMemoryPersistence", global = true)]
     pub in_memory: bool,
+
+    /// What keeps the data: a directory of this machine, or a Ceph cluster that several servers share
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Directory, global = true)]
+    pub engine: EngineName,
+
+    /// The cluster's pool, for --engine rados
+    #[arg(long, value_name = "NAME", default_value = "lazuli", global = true)]
+    pub pool: String,
+
+    /// Ceph's configuration file, with the monitors and the keyring
+    #[arg(long, value_name = "FILE", default_value = "/etc/ceph/ceph.conf", global = true)]
+    pub ceph_conf: PathBuf,
+
+    /// Ceph's user, as in client.lazuli
+    #[arg(long, value_name = "NAME", default_value = "lazuli", global = true)]
+    pub ceph_user: String,
 
     /// Address to listen on; 0.0.0.0 or :: for every interface [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", value_parser = Host::parse, global = true)]
@@ -415,10 +437,7 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
             })?);
             continue;
         }
-        let values = match value {
-            serde_json::Value::Array(values) => values,
-            one => vec![one],
-        };
+        let values = if let serde_json::Value::Array(values) = value { values } else { vec![value] };
         for value in values {
             match value {
                 serde_json::Value::Bool(true) => arguments.push(format!("--{name}")),

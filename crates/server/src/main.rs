@@ -7,6 +7,7 @@ mod background;
 mod banner;
 mod cli;
 mod clock;
+mod cluster;
 mod console;
 mod data;
 mod fetch;

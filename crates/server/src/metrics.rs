@@ -38,6 +38,9 @@ pub fn render(report: &Report<'_>) -> String {
     if let Some(metrics) = report.data.engine_metrics() {
         engine(&mut page, &metrics);
     }
+    if let Some(metrics) = report.data.cluster_metrics() {
+        cluster(&mut page, &metrics);
+    }
     content(&mut page, report.data);
     health(&mut page, report);
     process(&mut page, report.uptime_seconds);
@@ -100,6 +103,24 @@ fn smb(page: &mut Page, gateway: &Gateway) {
     page.one("lazuli_smb_breaks_total", "counter", "Breaks that clients were told of.", counts.breaks.load(Relaxed));
     page.one("lazuli_smb_request_bytes_total", "counter", "Bytes of frames received.", counts.bytes_in.load(Relaxed));
     page.one("lazuli_smb_response_bytes_total", "counter", "Bytes of frames sent.", counts.bytes_out.load(Relaxed));
+}
+
+fn cluster(page: &mut Page, metrics: &lazuli_engine::rados::Metrics) {
+    let rows: [(&str, &str, u64); 6] = [
+        ("transactions", "Transactions that were committed.", metrics.transactions),
+        ("operators", "Operators that were sent to commit them.", metrics.operators),
+        ("reads", "Operators that read.", metrics.reads),
+        (
+            "conflicts",
+            "Operators that came too late, because another server changed what they rest on.",
+            metrics.conflicts,
+        ),
+        ("lost", "Operators whose answer did not come in time.", metrics.lost),
+        ("splits", "Shards that this server split.", metrics.splits),
+    ];
+    for (name, help, value) in rows {
+        page.one(&format!("lazuli_cluster_{name}_total"), "counter", help, value);
+    }
 }
 
 fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics) {
@@ -246,7 +267,7 @@ mod tests {
     fn what_was_counted_is_shown_by_operation_and_status() {
         let row = |operation, by_class| Reading { operation, by_class, micros: 1_500_000, bytes_in: 7, bytes_out: 9 };
         let rows = [row("PutBlob", [0, 3, 0, 1, 0]), row("GetBlob", [0; 5])];
-        let data = Data::open(&Place::Memory).unwrap();
+        let data = Data::open(&Place::Memory, 1).unwrap();
         let text = render(&Report {
             requests: &rows,
             smb: None,

@@ -60,7 +60,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         listening.push((*door, at));
     }
     let (console_socket, console_at) = bind_or_move(&settings.console).await?;
-    let data = Data::open(&settings.place)?.rehydrating_in(settings.rehydration).waking_by(smb::alarm());
+    let gateway = ids::random();
+    let data = Data::open(&settings.place, gateway)?.rehydrating_in(settings.rehydration).waking_by(smb::alarm());
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     let logs = telemetry::start(flags)?;
     let data = Arc::new(keep_secrets(data, &settings).await?);
@@ -70,7 +71,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     let directory = match &settings.place {
         Place::Directory(directory) => Some(directory.as_path()),
-        Place::Memory => None,
+        Place::Memory | Place::Cluster(_) => None,
     };
     let admin = Admin::open(directory, console_at.at)?;
     warn(flags, &settings);
@@ -93,8 +94,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     // What a file system and a process's memory hold is nobody else's.
-    let gateway = ids::random();
-    tokio::spawn(background::attend(data.store.clone(), gateway, true, stopping.clone()));
+    let alone = !matches!(settings.place, Place::Cluster(_));
+    tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
     let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption);
     tokio::spawn(smb.clone().attend());
     let console = Console {
@@ -108,8 +109,9 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         started: started(),
     };
     let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
-    let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
-    let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
+    let sweeping = tokio::spawn(background::sweep(data.clone(), stopping.clone()));
+    let publishing = tokio::spawn(background::publish(data.clone(), stopping.clone()));
+    tokio::spawn(background::attend_content(data.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
     let shared = Shared { edge, smb, tls: acceptor, slots, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {

@@ -12,7 +12,7 @@ use lazuli_smb::session::negotiation::Encryption;
 use lazuli_store::Changes;
 
 use crate::account;
-use crate::cli::{Flags, Host, SmbEncrypt};
+use crate::cli::{EngineName, Flags, Host, SmbEncrypt};
 use crate::listen::Door;
 use crate::oauth::{self, KeySource};
 use crate::permissions::{self, Readers};
@@ -35,6 +35,34 @@ const DEFAULT_CONSOLE_PORT: u16 = 10080;
 pub enum Place {
     Memory,
     Directory(PathBuf),
+    /// Shared with other servers.
+    Cluster(ClusterPlace),
+}
+
+/// A pool of a Ceph cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterPlace {
+    pub pool: String,
+    pub configuration: PathBuf,
+    pub user: String,
+}
+
+impl Place {
+    fn of(flags: &Flags) -> Result<Self, String> {
+        match flags.engine {
+            EngineName::Rados if flags.in_memory => Err("give --engine rados or --in-memory, not both".into()),
+            EngineName::Rados if cfg!(feature = "rados") => Ok(Self::Cluster(ClusterPlace {
+                pool: flags.pool.clone(),
+                configuration: flags.ceph_conf.clone(),
+                user: flags.ceph_user.clone(),
+            })),
+            EngineName::Rados => {
+                Err("this build knows no Ceph: build it with --features rados (it needs librados-dev)".into())
+            }
+            EngineName::Directory if flags.in_memory => Ok(Self::Memory),
+            EngineName::Directory => Ok(Self::Directory(directory(flags))),
+        }
+    }
 }
 
 /// Where something is to listen.
@@ -88,7 +116,7 @@ impl Settings {
         let console = endpoint(None, flags, movable(flags.console_port, DEFAULT_CONSOLE_PORT), "--console-port");
         let named = |host: &Option<Host>| host.as_ref().map(|host| host.given.clone());
         Ok(Self {
-            place: if flags.in_memory { Place::Memory } else { Place::Directory(directory(flags)) },
+            place: Place::of(flags)?,
             accounts,
             account_names,
             account_settings: account_settings(&flags.settings)?,

@@ -8,23 +8,25 @@ pub mod listing;
 pub mod upload;
 
 mod account;
+mod audit;
 mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod detach_on_drop;
 mod feed;
 mod file;
 mod keys;
 mod layout;
-mod lending;
 mod manifest;
 mod md5;
-mod onward;
+mod pins;
 mod queue;
 mod readers;
 mod records;
 mod secrets;
 mod service;
+mod shared_pieces;
 mod sparse;
 mod sweep;
 mod table;
@@ -32,9 +34,11 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
+pub use detach_on_drop::detach_on_drop;
 pub use file::{
     Alarm, Change, Children, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Filter, Gone,
     HEARTBEAT_SECONDS, HandleAt, HandleItem, HandlePage, Happened, ListEntries, ListHandles, ListShares, Locked,
@@ -43,7 +47,6 @@ pub use file::{
 };
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
-pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use secrets::{Random, SecretsKey};
@@ -107,6 +110,8 @@ pub struct Store {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     readers: Arc<readers::Readers>,
+    /// Which of several gateways this is. `None`: it has the engine and the content to itself.
+    sharing: Option<Arc<pins::Sharing>>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
     tag_names: Arc<tags::Announced>,
@@ -129,6 +134,7 @@ impl Store {
             engine,
             content,
             readers,
+            sharing: None,
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),

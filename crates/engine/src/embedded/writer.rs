@@ -1,5 +1,5 @@
 //! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
-//! all of it. `turns` says on which thread.
+//! all of it. `commit_turn` says on which thread.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -10,12 +10,12 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::columns::Columns;
+use super::commit_turn::wait_long;
 use super::error;
-use super::hot::Hot;
+use super::free_space::Allowance;
 use super::keys::{self, Backlog, Keys, Snapshotted, Writes};
 use super::metrics::{add, raise, set};
-use super::room::Allowance;
-use super::turns::wait_long;
+use super::point_cache::PointCache;
 use crate::clock::Stopwatch;
 use crate::txn::{Ran, attempt, last_over};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
@@ -31,7 +31,7 @@ const CLOSE_FLUSH_FILES: usize = 4;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
-/// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
+/// A disk that has just refused to be opened will refuse again: jobs that come within this time are refused at once.
 const REST_NANOS: u64 = 900_000_000;
 
 /// An attempt to reopen the store that failed: when, and of what. What was said once is not said again.
@@ -40,7 +40,7 @@ pub(super) struct Rest {
     error: String,
 }
 
-/// Whoever has the turn writes. It is one of these at a time, so decisions run one after another.
+/// The thread that has the commit turn writes. There is one at a time, so decisions run one after another.
 pub(super) struct Writer<'a> {
     shared: &'a Shared,
 }
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
         };
         self.fill(batch, first, more, keys);
         if batch.writes.is_empty() {
-            // All of it rests on what is durable already. What is hot is of durable rows, so it need not hear of this.
+            // All of it rests on what is durable already. The cache is of durable rows, so it need not hear of this.
             if !batch.volatile.is_empty() {
                 keys.publish(&batch.volatile);
             }
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
-            shared.hot.publish(batch.writes.iter(), || keys.publish(&batch.volatile));
+            shared.cache.publish(batch.writes.iter(), || keys.publish(&batch.volatile));
             keys.rotate_if_due();
             self.measure(batch, keys, watch.nanos());
             return Ok(());
@@ -142,10 +142,10 @@ impl<'a> Writer<'a> {
         allowance: &mut Allowance,
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
-        let hot = &self.shared.hot;
+        let cache = &self.shared.cache;
         let columns = &self.shared.columns;
         let (over, volatile) = (&batch.writes, &batch.volatile);
-        let mut pending = Pending { base, hot, columns, over, volatile, absent: Vec::new() };
+        let mut pending = Pending { base, cache, columns, over, volatile, absent: Vec::new() };
         let ran = attempt(job, &mut pending, stamp)?;
         let absent = pending.absent;
         let writes = match ran {
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
         };
         // What is put where nothing was is seldom asked for; what stays absent is asked for each time.
         for key in absent.iter().filter(|key| !writes.contains_key(key)) {
-            hot.learn(key, &None, hot.sequence());
+            cache.learn(key, &None, cache.sequence());
             columns.missed(key);
         }
         check_sizes(&writes)?;
@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
         add(&metrics.committed_bytes, batch.bytes);
         raise(&metrics.batch_max, batch.transactions);
         add(&metrics.commit_nanos, nanos);
-        set(&self.shared.turns.last_nanos, nanos);
+        set(&self.shared.commit_turn.last_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
         let Backlog { l0_runs, sealed_memtables, .. } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
@@ -245,7 +245,7 @@ impl Writer<'_> {
     /// Leaves little to replay for the next start. If that fails, it only takes longer.
     pub fn close(&self) {
         let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.hot.forget(|| {});
+        self.shared.cache.forget(|| {});
         self.shared.columns.forget_all();
         let Some(keys) = taken else { return };
         keys.stop_compacting();
@@ -258,7 +258,7 @@ impl Writer<'_> {
             tracing::warn!(%error, "the end of the log was not written down; the next start takes this one for cut short");
         }
         if waited.is_ok() && !keys.backlog().is_over() {
-            // To drop the store is to wait for its threads, one of which may be in a long compaction; whoever stops us will not wait for that.
+            // To drop the store is to wait for its threads, one of which may be in a long compaction; a shutdown does not wait for that.
             // All is durable, so the end of the process may overtake it.
             tracing::info!("stopping in the middle of a compaction, which the next start begins again");
             std::thread::spawn(move || drop(keys));
@@ -269,7 +269,7 @@ impl Writer<'_> {
     pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first, with its threads, which write.
-        self.shared.hot.forget(|| *slot = None);
+        self.shared.cache.forget(|| *slot = None);
         self.shared.columns.forget_all();
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
@@ -348,7 +348,7 @@ fn size(writes: &Writes) -> u64 {
 /// The durable state with the batch so far on top.
 struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
-    hot: &'a Hot,
+    cache: &'a PointCache,
     columns: &'a Columns,
     over: &'a Writes,
     volatile: &'a Writes,
@@ -367,13 +367,13 @@ impl View for Pending<'_, '_> {
         if self.columns.is_empty(key) {
             return Ok(None);
         }
-        // Only the writer publishes, and it is here: what is hot is what the base has.
-        if let Some(known) = self.hot.get(key) {
+        // Only the writer publishes, and it is here: the cache agrees with the base.
+        if let Some(known) = self.cache.get(key) {
             return Ok(known);
         }
         let value = self.base.get(key)?;
         match &value {
-            Some(_) => self.hot.learn(key, &value, self.hot.sequence()),
+            Some(_) => self.cache.learn(key, &value, self.cache.sequence()),
             None => self.absent.push(key.clone()),
         }
         Ok(value)

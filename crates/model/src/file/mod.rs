@@ -5,6 +5,7 @@
 
 pub mod arbiter;
 mod attributes;
+pub mod entry;
 mod names;
 mod node;
 mod permission;

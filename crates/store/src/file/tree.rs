@@ -4,7 +4,7 @@
 //! * What a reader of epoch E sees of a name or a node is its newest row that is not newer than E; that row may say that nothing is
 //!   there.
 //! * A row is written at the newest epoch. The row before it stays as long as a snapshot sees it, and is then noted under the newest
-//!   snapshot there is, so that whoever deletes that snapshot finds it without looking through the share.
+//!   snapshot there is, so that deleting that snapshot finds it without a scan of the share.
 //! * An oldest row never says that nothing is there.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::{Key, Txn};
+use lazuli_model::file::entry::resized;
 use lazuli_model::file::{EntryName, FileId, FilePath, Kind, Node, Sddl, Share};
 use lazuli_model::{Lease, Refusal, Timestamp};
 use serde::Serialize;
@@ -305,12 +306,7 @@ impl<'t, 'a> Tree<'t, 'a> {
         if before == after {
             return Ok(());
         }
-        let quota = u64::from(self.head.quota_gib) << 30;
-        let used = self.usage()?;
-        let usage = used.saturating_sub(before).saturating_add(after);
-        if after > before && usage > quota {
-            return Err(Refusal::ShareSizeLimitReached.into());
-        }
+        let usage = resized(self.usage()?, before, after, self.head.quota_gib)?;
         self.txn.put(self.keys.usage(), encode(&Usage(usage)));
         Ok(())
     }

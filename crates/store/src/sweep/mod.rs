@@ -3,9 +3,9 @@
 //! here, in memory, only says where to look first; a round over everything finds the rest, at the start and once a day.
 //!
 //! Why no piece is given back that a record still names:
-//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`lending`).
+//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`shared_pieces`).
 //! * Within one partition, a piece is named by chunks and blocks, and its claim there counts the contents and blocks that hold it
-//!   (`claims`). Whoever comes to name it, claims it or takes a claim over in the same transaction; so a claim goes
+//!   (`claims`). A record that comes to name it is written with a claim, new or taken over, in the same transaction; so a claim goes
 //!   to zero in a transaction after which no reachable row names the piece, and none ever will: ids of contents, epochs and
 //!   spaces are never used again, and a dead list is not read by operations.
 //! * That same transaction writes the piece into a `Pieces` row, and only what is in such a row is given back. So the bytes go
@@ -13,9 +13,11 @@
 //! * In a dead space no row can be reached at all; its claims become `Pieces` rows in the same way.
 //! * A reader that opened a blob before that holds its content, whose rows and claims wait for it; and what a reader found of a content
 //!   that is written in place, it holds piece by piece (`readers`). Both delay what is held, and nothing else.
+//! * The readers of other gateways are asked by what they write down with each heartbeat (`pins`).
 //! * A list that took pieces over from an earlier one (`Kept`) waits for the readers of the earlier one, too.
 //! * Bytes that were staged and never claimed: while this process lives, `Staged` knows what became of them. After a crash, an
-//!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`).
+//!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`). Another
+//!   gateway that died was fenced before, so it can claim nothing any more.
 
 mod collect;
 mod round;
@@ -32,6 +34,7 @@ use lazuli_model::Timestamp;
 use tokio::sync::Notify;
 
 use crate::keys::BlobKeys;
+use crate::pins::Heard;
 use crate::readers::{Line, Readers};
 use crate::{Failure, Store};
 
@@ -66,9 +69,18 @@ struct Progress {
     last_round: Option<Timestamp>,
     spaces: BTreeMap<Space, space::Emptying>,
     /// Garbage rows that wait for readers, with the line that was drawn when the row was first seen.
-    lines: BTreeMap<Key, Line>,
-    /// Partitions with a piece that a copy may be about to claim, until then.
+    lines: BTreeMap<Key, Since>,
+    /// Copies that are said to be unfinished, and that nobody is at, with when that was first seen.
+    unfinished: BTreeMap<Key, Timestamp>,
+    /// Partitions with a piece that a copy may be about to claim, or with something that another gateway reads, until then.
     resting: BTreeMap<BlobKeys, Timestamp>,
+}
+
+/// When something was first seen to be dead: in the order of this gateway's readers, and by the heartbeats of the others.
+#[derive(Clone)]
+struct Since {
+    line: Line,
+    heard: Heard,
 }
 
 impl Sweep {
@@ -139,7 +151,7 @@ impl Store {
     /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
     /// it is found again by the next round.
     pub async fn sweep_step(&self) -> Result<bool, Failure> {
-        // Whoever waits for a client to answer looks at the time again.
+        // An open that waits for a client to answer looks at the time again.
         self.breaks.settle();
         let mut progress = self.sweep.turn.lock().await;
         let stepped = self.step(&mut progress).await;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use lazuli_engine::content::{Content, Piece};
+use lazuli_engine::content::{Content, Piece, Recovery};
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::{self, Extents};
 use lazuli_engine::{Column, Embedded, EngineExt, Fault, Key, Partition, Space, Stop, Txn};
@@ -193,12 +193,11 @@ pub async fn write(
 }
 
 /// Gives back what the records say is garbage, then drops the records. Repeated after a crash, it does no harm. Those who read
-/// have `reading`; whoever comes after it was had here sees no record of the garbage.
+/// have `reading`; a reader that comes after it was had here sees no record of the garbage.
 pub async fn sweep(engine: &Embedded, content: &dyn Content, reading: &RwLock<()>) -> Result<(), Fault> {
     let garbage = everything(engine).await?.garbage;
     drop(reading.write().await);
-    content.free(garbage.iter().copied().collect());
-    content.freed().await;
+    content.free(garbage.iter().copied().collect()).await;
     let at = Partition::new(SPACE, Bytes::new());
     let decide = move |txn: &mut Txn<'_>| -> Result<(), Stop<()>> {
         garbage.iter().for_each(|piece| txn.delete(garbage_key(piece)));

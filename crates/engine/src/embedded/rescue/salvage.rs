@@ -113,10 +113,7 @@ fn copy_extents(from: &Path, to: &Path, report: &mut Report) -> Result<()> {
         copied.at(&target)?;
     }
     fs::remove_file(to.join(extents::inventory::NAME))
-        .or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })
+        .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
         .at(to)?;
     extents::take_inventory(to).map_err(|error| Error::damaged(to, error.to_string()))
 }
