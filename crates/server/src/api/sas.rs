@@ -123,7 +123,7 @@ impl Console {
         let host = url.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
         let found = self.endpoints.iter().find_map(|(door, own)| match door {
             Door::Api(service) if own.ends_with(&host) => Some(*service),
-            Door::Api(_) | Door::Website => None,
+            Door::Api(_) | Door::Website | Door::Smb => None,
         });
         let service = found.ok_or_else(|| Refused::bad("this URL is not one of this server's services"))?;
         let query = Query::parse(url.query().unwrap_or_default()).map_err(|_| Refused::bad("this is no query"))?;
