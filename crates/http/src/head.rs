@@ -52,6 +52,10 @@ pub enum Style {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathStyle;
 
+/// In a request's extensions: the clocks of this server were moved ahead by so many ticks, for a rehearsal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved(pub u64);
+
 /// What the path names, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -127,6 +131,8 @@ pub struct Head {
     pub peer: IpAddr,
     pub now: Timestamp,
     pub wall: Timestamp,
+    /// What the machine's own clock shows, by which clients date their requests. Before `wall` if the clocks were moved.
+    pub machine: Timestamp,
     pub request_id: u128,
     /// Metadata names that were written with capitals, without their prefix.
     pub spelt: Vec<String>,
@@ -158,6 +164,7 @@ impl Head {
             let value = String::from_utf8_lossy(second.as_bytes()).into_owned();
             return Err(Refusal::InvalidHeaderValue { header: "Host".into(), value });
         }
+        let moved = parts.extensions.get::<Moved>().map_or(0, |moved| moved.0);
         let raw_path = parts.uri.path().to_owned();
         let query = read_query(parts.uri.query().unwrap_or_default())?;
         let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
@@ -185,6 +192,7 @@ impl Head {
             peer: arrival.peer,
             now: arrival.now,
             wall: arrival.wall,
+            machine: Timestamp::from_ticks(arrival.wall.ticks().saturating_sub(moved)),
             request_id: arrival.request_id,
             spelt: Vec::new(),
             raw_path,

@@ -257,6 +257,12 @@ pub fn served(row: usize) -> &'static Operation {
     unreachable!("routing gave the row {row}")
 }
 
+/// What a row is called, in metrics and records.
+pub fn name(row: usize) -> &'static str {
+    let rows: usize = CATALOGUES.iter().map(|service| service.served.len()).sum();
+    if row < rows { served(row).spec.name } else { "Other" }
+}
+
 /// Finds the row of an operation of `service`: its place among all services' ([`served`]), and in the metrics. When there is none,
 /// says what to blame as precisely as the table allows.
 pub fn route_in(service: Of, head: &Head) -> Result<usize, Refusal> {

@@ -10,6 +10,8 @@ mod access;
 mod coalesce_wakes;
 mod lake;
 mod part;
+mod record;
+mod rehearse;
 mod second;
 pub(crate) mod website;
 mod write_timeout;
@@ -43,11 +45,13 @@ use crate::body::Upload;
 use crate::cors;
 use crate::fault_log::FaultLog;
 use crate::file;
-use crate::head::{Arrival, Head, PathStyle, ProofCache, Service, Target, guid};
+use crate::head::{Arrival, Head, Moved, PathStyle, ProofCache, Service, Target, guid};
 use crate::header_case::{CasedStream, HeaderCase};
 use crate::heads::{HEAD_MAX, Heads};
 use crate::metrics::Metrics;
-use crate::operation::{self, Body, On, Spec};
+use crate::operation::{self, Body, Spec};
+use crate::recorder::Recorder;
+use crate::rehearsal::{HungUp, Plan, Rehearsal};
 use crate::sources::Sources;
 use crate::status::{self, Subject};
 use crate::table::Manner;
@@ -55,6 +59,7 @@ use crate::versions;
 use crate::workers::Workers;
 use access::{Access, Outcome};
 use coalesce_wakes::coalesce_wakes;
+pub(crate) use record::Watch;
 use write_timeout::WriteTimeout;
 
 pub(crate) use part::asked;
@@ -66,6 +71,9 @@ pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
 /// What time it is outside. Signatures, SAS, tokens and keys of all kinds are good or not by this clock, which may be put right at
 /// any moment; the engine's time never goes back, and is what everything stored is judged by.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// By how many ticks the clocks are ahead of the machine's, because somebody moved them.
+pub type MovedBy = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -114,6 +122,10 @@ pub struct Ask {
     pub beside: HeaderMap,
     /// The key that what it writes is encrypted by, once that is settled.
     pub seals: OnceLock<CustomerKey>,
+    /// What is going to be recorded of it, if anything is.
+    pub(crate) watch: Option<Watch>,
+    /// Trouble that is made on purpose.
+    pub(crate) plan: Option<Arc<Plan>>,
 }
 
 /// What a connection knows of all its requests.
@@ -144,6 +156,9 @@ pub struct Edge {
     sources: OnceLock<Sources>,
     workers: Workers,
     heads: Heads,
+    recorder: OnceLock<Arc<Recorder>>,
+    rehearsal: OnceLock<Arc<dyn Rehearsal>>,
+    moved: OnceLock<MovedBy>,
 }
 
 /// What is read of a body at once.
@@ -154,8 +169,23 @@ const HEADERS_MAX: usize = 300;
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids, wall: WallClock) -> Arc<Self> {
         let (metrics, fault_log, sources) = (Metrics::new(), FaultLog::default(), OnceLock::new());
-        let (workers, heads) = (Workers::default(), Heads::default());
-        Arc::new(Self { store, accounts, options, ids, wall, metrics, fault_log, sources, workers, heads })
+        let (workers, heads, recorder) = (Workers::default(), Heads::default(), OnceLock::new());
+        let (rehearsal, moved) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self {
+            store,
+            accounts,
+            options,
+            ids,
+            wall,
+            metrics,
+            fault_log,
+            sources,
+            workers,
+            heads,
+            recorder,
+            rehearsal,
+            moved,
+        })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -169,6 +199,25 @@ impl Edge {
 
     pub(crate) fn sources(&self) -> &Sources {
         self.sources.get_or_init(Sources::default)
+    }
+
+    /// Records what is changed and refused from now on; once, before anything is served.
+    pub fn record(&self, recorder: Arc<Recorder>) {
+        let _ = self.recorder.set(recorder);
+    }
+
+    /// Lets `rehearsal` make trouble; once, before anything is served. Without this nobody can.
+    pub fn rehearse(&self, rehearsal: Arc<dyn Rehearsal>) {
+        let _ = self.rehearsal.set(rehearsal);
+    }
+
+    /// Says by how many ticks both clocks were moved ahead of the machine's; once, before anything is served.
+    pub fn clocks_moved(&self, moved: MovedBy) {
+        let _ = self.moved.set(moved);
+    }
+
+    pub fn recorder(&self) -> Option<&Arc<Recorder>> {
+        self.recorder.get()
     }
 
     /// Where long work is done.
@@ -222,9 +271,7 @@ impl Edge {
         let io = CasedStream::new(io, link.header_case.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
-        let answering = service_fn(|request| {
-            Box::pin(async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) })
-        });
+        let answering = service_fn(|request| Box::pin(async move { self.respond(link, request).await }));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(self.options.header_read_seconds))
@@ -248,13 +295,16 @@ impl Edge {
     }
 
     /// One request, from its head to its answer's head.
-    async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Response<Payload> {
+    async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Result<Response<Payload>, HungUp> {
         let now = self.store.now();
         let since = Instant::now();
         let request_id = (self.ids)();
         let (mut parts, incoming) = request.into_parts();
         if self.options.path_style_only {
             parts.extensions.insert(PathStyle);
+        }
+        if let Some(moved) = self.moved.get().map(|moved| moved()).filter(|moved| *moved > 0) {
+            parts.extensions.insert(Moved(moved));
         }
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
         let mut access = Access::of(&parts);
@@ -287,6 +337,9 @@ impl Edge {
             }
             Err(refusal) => Done::refused(refusal, upload),
         };
+        if done.hung_up {
+            return Err(HungUp);
+        }
         if let Err(Failure::Broken(fault)) = &done.outcome {
             self.fault_log.write(fault, &echo.id, now);
         }
@@ -314,7 +367,7 @@ impl Edge {
             response.headers_mut().remove(&name::VERSION);
         }
         self.share(done.origin, response.headers_mut()).await;
-        response
+        Ok(response)
     }
 
     /// Admits a request and runs its operation.
@@ -344,7 +397,18 @@ impl Edge {
             true => self.store.because(cause(spec, &head)),
             false => self.store.clone(),
         };
+        let plan = match self.rehearsal.get() {
+            Some(rehearsal) => rehearsal.plan(spec, &head).await.map(Arc::new),
+            None => None,
+        };
+        let rule = plan.as_ref().map_or(0, |plan| plan.rule);
+        let watch = self.recorder.get().filter(|_| record::is_worth(spec, &head)).map(|_| Watch::by(rule));
+        let store = match &watch {
+            Some(watch) => store.witnessed(watch.witness.clone()),
+            None => store,
+        };
         let edge = self.clone();
+        let lagging = rehearse::lagging(&mut head, plan.as_deref());
         // Boxed: it would be moved, and be part of every request's future, several times.
         let ask = Box::new(Ask {
             head,
@@ -358,7 +422,14 @@ impl Edge {
             edge,
             beside: HeaderMap::new(),
             seals: OnceLock::new(),
+            watch,
+            plan: plan.clone(),
         });
+        if let Some(ending) = plan.as_ref().and_then(|plan| plan.before.as_ref()) {
+            let done = rehearse::ended(&ask, row, ending);
+            ask.body.drain();
+            return Done { row: Some(row), origin, version, manner: manner.map(Manner::admitted), ..done };
+        }
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
         let running = async move { if spec.writes() { detach_on_drop(running).await } else { running.await } };
         let done = match limit {
@@ -370,7 +441,10 @@ impl Edge {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
             Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
         });
-        let mut done = done;
+        let mut done = match plan {
+            Some(plan) => rehearse::troubled(done, &plan, lagging).await,
+            None => done,
+        };
         if let Ok(answer) = &mut done.outcome {
             versions::strip(spec.on, asked, &mut answer.headers);
         }
@@ -502,6 +576,8 @@ struct Done {
     version: Option<Version>,
     /// How the Table service says no.
     manner: Option<Manner>,
+    /// There is no answer, on purpose.
+    hung_up: bool,
 }
 
 impl Done {
@@ -517,6 +593,7 @@ impl Done {
             subject,
             version: None,
             manner: None,
+            hung_up: false,
         }
     }
 
@@ -533,16 +610,11 @@ impl Done {
 async fn run(row: usize, mut ask: Box<Ask>) -> Done {
     let operation = operation::served(row);
     let outcome = (operation.run)(&mut ask).await;
+    record::note(&ask, row, &outcome);
     let bytes_in = ask.body.read();
     ask.body.drain();
-    let subject = match operation.spec.on {
-        On::Container => Subject::Container,
-        On::Share => Subject::Share,
-        On::Directory | On::File => Subject::File,
-        On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
-        On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
-    };
-    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None, manner: None }
+    let subject = record::subject(operation.spec.on);
+    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, subject, ..Done::empty() }
 }
 
 /// How a refusal or a fault is answered.

@@ -9,6 +9,7 @@ use lazuli_engine::{
 use lazuli_model::blob::Rehydration;
 use lazuli_store::{SealedAccounts, Store};
 
+use crate::clock::Moved;
 use crate::settings::{Place, Settings};
 use crate::{cluster, secrets};
 
@@ -18,6 +19,8 @@ pub struct Data {
     embedded: Option<(Arc<Embedded>, Arc<Extents>)>,
     cluster: Option<Cluster>,
     clock: Box<dyn Fn() -> ClockState + Send + Sync>,
+    /// By how much the lab moved the clocks.
+    pub moved: Moved,
 }
 
 /// What is shared with other servers.
@@ -42,16 +45,19 @@ impl Data {
     pub fn open(place: &Place, gateway: u128) -> Result<Self, String> {
         let directory = match place {
             Place::Memory => {
-                let engine = Arc::new(Memory::new());
+                let moved = Moved::of(None)?;
+                let engine = Arc::new(Memory::with_clock(Clock::moved(moved.ticks.clone())));
                 let told = engine.clone();
                 let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
                 let clock = Box::new(move || told.clock());
-                return Ok(Self { store, engine, embedded: None, cluster: None, clock });
+                return Ok(Self { store, engine, embedded: None, cluster: None, clock, moved });
             }
             Place::Cluster(place) => return Self::share(cluster::connect(place)?, gateway),
             Place::Directory(directory) => directory,
         };
-        let keys = Embedded::open(directory, embedded::Options::default()).map_err(|error| error.to_string())?;
+        let moved = Moved::of(Some(directory))?;
+        let options = embedded::Options { clock: Clock::moved(moved.ticks.clone()), ..embedded::Options::default() };
+        let keys = Embedded::open(directory, options).map_err(|error| error.to_string())?;
         let keys = Arc::new(keys);
         let extents = Extents::open(&keys.directory().extents(), extents::Options::default())
             .map_err(|error| error.to_string())?;
@@ -60,10 +66,11 @@ impl Data {
         let store = Store::new(engine.clone(), extents.clone());
         let told = keys.clone();
         let clock = Box::new(move || told.clock());
-        Ok(Self { store, engine, embedded: Some((keys, extents)), cluster: None, clock })
+        Ok(Self { store, engine, embedded: Some((keys, extents)), cluster: None, clock, moved })
     }
 
     fn share(pool: Arc<dyn rados::Pool>, gateway: u128) -> Result<Self, String> {
+        let moved = Moved::fixed();
         let clock = Arc::new(Clock::system());
         let engine = Rados::new(pool.clone(), lazuli_store::layout, clock.clone(), gateway, rados::Options::default());
         let engine = Arc::new(engine);
@@ -71,7 +78,14 @@ impl Data {
         let store = Store::new(engine.clone(), Arc::new(content.clone()));
         let told = engine.clone();
         let clock = Box::new(move || told.clock());
-        Ok(Self { store, engine: engine.clone(), embedded: None, cluster: Some(Cluster { engine, content }), clock })
+        Ok(Self {
+            store,
+            engine: engine.clone(),
+            embedded: None,
+            cluster: Some(Cluster { engine, content }),
+            clock,
+            moved,
+        })
     }
 
     /// Whether this process does the work of the background. Of the servers that share a cluster, one does: as long as its
@@ -151,6 +165,13 @@ impl Data {
             has_room: keys.has_room && extents.has_room(),
             missing_extents: extents.missing().map_err(|error| error.to_string()),
         }
+    }
+
+    /// Bytes of the file system that are free, and all of them.
+    pub fn disk(&self) -> Option<(u64, u64)> {
+        let (keys, _) = self.embedded.as_ref()?;
+        let found = rustix::fs::statvfs(keys.directory().extents()).ok()?;
+        Some((found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize))
     }
 
     pub fn content_turned_away(&self) -> Option<u64> {

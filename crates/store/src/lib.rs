@@ -32,8 +32,9 @@ mod sweep;
 mod table;
 mod tags;
 mod transact;
+mod witness;
 
-pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use account::{AccountTrouble, Changes, Emptied, KnownAccount, SealedAccounts, SecretsTrouble};
 pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
@@ -54,6 +55,7 @@ pub use sparse::{Difference, Range};
 pub use table::{EntityPage, Found, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
+pub use witness::{Found as Sighted, Sight, Witness};
 
 use std::sync::Arc;
 
@@ -124,6 +126,8 @@ pub struct Store {
     feeds: Arc<feed::Feeds>,
     /// The request that this store acts for, if somebody is told of it.
     cause: Option<Arc<Cause>>,
+    /// Who wants to know what the decisions of this request saw.
+    witness: Option<Arc<Witness>>,
 }
 
 impl Store {
@@ -145,6 +149,7 @@ impl Store {
             copied_at_once: 1 << 16,
             feeds: Arc::default(),
             cause: None,
+            witness: None,
         }
     }
 
@@ -161,6 +166,11 @@ impl Store {
     /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
     pub fn digesting_here(self) -> Self {
         Self { digests: Arc::new(md5::Digests::here()), ..self }
+    }
+
+    /// Whose decisions `witness` follows.
+    pub fn witnessed(self, witness: Arc<Witness>) -> Self {
+        Self { witness: Some(witness), ..self }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

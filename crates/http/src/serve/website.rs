@@ -105,6 +105,8 @@ impl Edge {
             edge: self.clone(),
             beside: HeaderMap::new(),
             seals: std::sync::OnceLock::new(),
+            watch: None,
+            plan: None,
         };
         let answer = match head_only {
             true => get_blob_properties::run(&mut ask).await,

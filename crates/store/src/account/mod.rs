@@ -6,11 +6,13 @@
 mod cache;
 mod change_account;
 mod delete_account;
+mod reset;
 mod stored;
 
 pub(crate) use cache::Cache;
 pub use cache::KnownAccount;
 pub use change_account::Changes;
+pub use reset::Emptied;
 pub(crate) use stored::{AccountRow, read_account, read_settings, write_account};
 pub use stored::{SealedAccounts, SecretsTrouble};
 
