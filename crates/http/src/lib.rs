@@ -10,6 +10,7 @@ pub mod cors;
 pub mod file;
 pub mod head;
 mod heads;
+pub mod lake;
 pub mod metrics;
 pub mod operation;
 pub mod queue;

@@ -8,7 +8,6 @@
 
 mod access;
 mod impatient;
-mod lake;
 mod part;
 mod second;
 mod steady;
@@ -44,6 +43,7 @@ use crate::cors;
 use crate::file;
 use crate::head::{Arrival, Head, PathStyle, Recall, Service, Target, guid};
 use crate::heads::{HEAD_MAX, Heads};
+use crate::lake;
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
@@ -290,6 +290,7 @@ impl Edge {
             self.trouble.tell(fault, &echo.id, now);
         }
         let code = match (&access, &done.outcome) {
+            (Some(_), Err(failure)) if is_lake => Some(lake::refuse::status(failure).code),
             (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
             (None, _) | (_, Ok(_)) => None,
         };
@@ -297,7 +298,7 @@ impl Edge {
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let manner = done.manner.as_ref();
         let mut answer = outcome.unwrap_or_else(|(failure, beside)| match is_lake {
-            true => lake::refuse(&failure, beside, &echo, now),
+            true => lake::refuse::answer(&failure, beside, echo.head_only, &echo.id, now),
             false => refuse(&failure, beside, done.subject, manner, &echo, now),
         });
         let micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -324,6 +325,8 @@ impl Edge {
         if head.method == Method::OPTIONS {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
+        let known = self.accounts.get(&head.account);
+        head.hierarchical = known.is_some_and(|account| account.settings().hierarchical_namespace);
         let origin = Origin::of(&head, &self.accounts);
         let manner = Manner::of(&head);
         let mut routed = None;
@@ -342,6 +345,10 @@ impl Edge {
         let store = match settings.change_feed && spec.writes() {
             true => self.store.because(cause(spec, &head)),
             false => self.store.clone(),
+        };
+        let store = match settings.hierarchical_namespace {
+            true => store.acting_for(auth::caller(&identity, &grant, &head)),
+            false => store,
         };
         let edge = self.clone();
         // Boxed: it would be moved, and be part of every request's future, several times.
@@ -388,9 +395,6 @@ impl Edge {
         let identity = auth::identify(head, &self.accounts)?;
         crate::table::untunnel(head)?;
         auth::permit_intent(&identity, head)?;
-        if lake::is_call(head) {
-            return Err(lake::refusal(&identity, head, &self.accounts).into());
-        }
         let row = route(head)?;
         *routed = Some(row);
         let spec = operation::served(row).spec;
@@ -400,6 +404,7 @@ impl Edge {
             return Err(Refusal::SecondaryIsReadOnly.into());
         }
         permit_feed(spec, head)?;
+        permit_hierarchical(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, identity, grant))
@@ -575,6 +580,9 @@ fn refuse(
 }
 
 fn route(head: &Head) -> Result<usize, Failure> {
+    if lake::is_call(head) {
+        return Ok(operation::route_lake(head)?);
+    }
     let of = match head.service {
         // Data Lake clients know one host in path style, and send calls of the Blob API there too.
         Service::Blob | Service::Dfs => Of::Blob,
@@ -598,6 +606,16 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
         Body::None => 30,
     };
     Some(Duration::from_secs(std::cmp::min(asked, most)))
+}
+
+/// What Azure does not offer with a hierarchical namespace: blob index tags.
+fn permit_hierarchical(spec: &Spec, head: &Head) -> Result<(), Refusal> {
+    let of_blobs = head.service == Service::Blob || head.service == Service::Dfs;
+    let tags = matches!(spec.comp, Some("tags" | "blobs")) || head.says("x-ms-tags");
+    match head.hierarchical && of_blobs && tags {
+        true => Err(Refusal::HierarchicalNamespaceNotSupported { what: "Blob index tags".into() }),
+        false => Ok(()),
+    }
 }
 
 /// Only the service itself writes the change feed.

@@ -15,6 +15,7 @@ mod crypt;
 mod feed;
 mod file;
 mod keys;
+mod lake;
 mod layout;
 mod lending;
 mod manifest;
@@ -40,6 +41,10 @@ pub use file::{
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
     ShareItem, SharePage,
 };
+pub use lake::{
+    AccessFailure, AccessWalk, AccessWalked, DeletePath, DeletedPath, ListPaths, PathAccess, PathAt, PathItem,
+    PathPage, UndeletedPath,
+};
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use onward::onward;
@@ -58,6 +63,7 @@ pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::Rehydration;
 use lazuli_model::feed::Cause;
+use lazuli_model::lake::Caller;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -118,6 +124,8 @@ pub struct Store {
     feeds: Arc<feed::Feeds>,
     /// The request that this store acts for, if somebody is told of it.
     cause: Option<Arc<Cause>>,
+    /// Who acts by this store. Lists of a file system are asked for them.
+    caller: Arc<Caller>,
 }
 
 impl Store {
@@ -138,6 +146,7 @@ impl Store {
             copied_at_once: 1 << 16,
             feeds: Arc::default(),
             cause: None,
+            caller: Arc::default(),
         }
     }
 
@@ -154,6 +163,11 @@ impl Store {
     /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
     pub fn digesting_here(self) -> Self {
         Self { digests: Arc::new(md5::Digests::here()), ..self }
+    }
+
+    /// The same store, for what `caller` asks.
+    pub fn acting_for(&self, caller: Caller) -> Self {
+        Self { caller: Arc::new(caller), ..self.clone() }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

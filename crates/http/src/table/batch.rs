@@ -154,6 +154,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         _ => return Err(invalid().into()),
     }
     let head = Head {
+        hierarchical: false,
         method: inner.method,
         query: Arc::new(Query::parse(query)?.into()),
         headers: headers.into(),

@@ -67,6 +67,7 @@ fn barred(role: Option<Role>, of: Service, spec: &Spec) -> bool {
         Role::TableContributor | Role::TableReader | Role::TableDelegator => Service::Table,
         Role::FileContributor | Role::FileReader | Role::FileDelegator => Service::File,
     };
+    let of = if of == Service::Dfs { Service::Blob } else { of };
     if of != own || of_service {
         return true;
     }
@@ -78,7 +79,7 @@ fn barred(role: Option<Role>, of: Service, spec: &Spec) -> bool {
         Role::QueueSender => spec.name != "PutMessage",
         Role::QueueProcessor => !matches!(spec.name, "PeekMessages" | "GetMessages" | "DeleteMessage"),
         Role::BlobContributor => {
-            matches!(spec.comp, Some("acl")) || matches!(spec.comp, Some("immutabilityPolicies" | "legalhold"))
+            matches!(spec.comp, Some("acl" | "immutabilityPolicies" | "legalhold")) || spec.name.contains("SetAccess")
         }
         Role::AccountContributor | Role::BlobOwner | Role::QueueContributor => false,
         Role::TableContributor | Role::FileContributor => false,
@@ -126,6 +127,11 @@ async fn roles_do_what_they_say() {
         (Role::TableReader, "QueryEntities"),
         (Role::FileContributor, "DeleteFile"),
         (Role::FileReader, "GetFile"),
+        (Role::BlobOwner, "SetAccessControl"),
+        (Role::BlobContributor, "CreatePath"),
+        (Role::BlobContributor, "DeletePath"),
+        (Role::BlobReader, "ListPaths"),
+        (Role::BlobReader, "GetAccessControl"),
     ];
     let mut seen = 0;
     for catalogue in CATALOGUES {

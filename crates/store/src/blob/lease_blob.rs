@@ -2,6 +2,7 @@
 //! keeps its lease beside them.
 
 use lazuli_model::blob::{Blob, LeaseBlob};
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, lease};
 
 use super::{base, replace};
@@ -11,8 +12,9 @@ use crate::{BlobAt, Failure, Store};
 
 impl Store {
     pub async fn lease_blob(&self, at: &BlobAt, lease: LeaseBlob) -> Result<(Blob, lease::Outcome), Failure> {
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.partition(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = base(txn, &keys)?;
             let pending = if current.is_none() { get::<Pending>(txn, &keys.pending())? } else { None };
             if let Some(pending) = pending {
