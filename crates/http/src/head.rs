@@ -2,8 +2,8 @@
 //! authenticates first and finds fault with names afterwards.
 
 mod headers;
+mod proof_cache;
 mod query;
-mod recall;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Tim
 use lazuli_store::{BlobAt, ContainerAt, QueueAt};
 
 pub use headers::Headers;
+pub use proof_cache::{ProofCache, ProvenQuery};
 pub use query::Query;
-pub use recall::{Recall, Said};
 
 /// Which of Azure Storage's services a listener or a host name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,7 +112,7 @@ pub struct Head {
     pub method: Method,
     /// As sent, percent-encoded, without the query: what signatures are over.
     pub raw_path: String,
-    pub query: Arc<Said>,
+    pub query: Arc<ProvenQuery>,
     pub headers: Headers,
     pub account: String,
     pub style: Style,
@@ -140,14 +140,14 @@ impl Head {
     }
 
     /// Of a connection that may have asked with the same query before.
-    pub fn read_again(parts: http::request::Parts, arrival: Arrival, recall: &Recall) -> Result<Self, Refusal> {
-        Self::read_with(parts, arrival, |text| recall.query(text))
+    pub fn read_again(parts: http::request::Parts, arrival: Arrival, proofs: &ProofCache) -> Result<Self, Refusal> {
+        Self::read_with(parts, arrival, |text| proofs.query(text))
     }
 
     fn read_with(
         parts: http::request::Parts,
         arrival: Arrival,
-        read_query: impl FnOnce(&str) -> Result<Arc<Said>, Refusal>,
+        read_query: impl FnOnce(&str) -> Result<Arc<ProvenQuery>, Refusal>,
     ) -> Result<Self, Refusal> {
         if let Some((name, value)) =
             parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err())
@@ -334,7 +334,7 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
 }
 
 /// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
-/// which is a whole URL, still names it. Whoever asks has to prove it as ever.
+/// which is a whole URL, still names it. The credential is checked as always.
 fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
     let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
     if place.service != Service::File || place.style != Style::Path || !renames {

@@ -1,4 +1,4 @@
-//! What the edge counts: per operation, requests by class of status, time and bytes. Plain atomics; whoever prints them
+//! What the edge counts: per operation, requests by class of status, time and bytes. Plain atomics; the page that prints them
 //! reads them. A request that is refused after its operation was found is that operation's.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

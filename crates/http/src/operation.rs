@@ -116,7 +116,7 @@ pub struct Spec {
     pub changes: bool,
     /// It changes nothing, though its method says so.
     pub reads: bool,
-    /// Only whoever holds a token may.
+    /// Only a client with a bearer token may.
     pub bearer_only: bool,
     /// It acts on the snapshot or version that the query names. Others act on the base blob, whatever the query says.
     pub moments: bool,

@@ -7,11 +7,11 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod access;
-mod impatient;
+mod coalesce_wakes;
 mod part;
 mod second;
-mod steady;
 pub(crate) mod website;
+mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -29,7 +29,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
-use lazuli_store::{CustomerKey, Failure, Store, onward};
+use lazuli_store::{CustomerKey, Failure, Store, detach_on_drop};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -40,22 +40,22 @@ use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::blob;
 use crate::body::Upload;
 use crate::cors;
+use crate::fault_log::FaultLog;
 use crate::file;
-use crate::head::{Arrival, Head, PathStyle, Recall, Service, Target, guid};
+use crate::head::{Arrival, Head, PathStyle, ProofCache, Service, Target, guid};
+use crate::header_case::{CasedStream, HeaderCase};
 use crate::heads::{HEAD_MAX, Heads};
 use crate::lake;
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, On, Spec};
 use crate::sources::Sources;
-use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
-use crate::trouble::Trouble;
 use crate::versions;
 use crate::workers::Workers;
 use access::{Access, Outcome};
-use impatient::Impatient;
-use steady::steady;
+use coalesce_wakes::coalesce_wakes;
+use write_timeout::WriteTimeout;
 
 pub(crate) use part::asked;
 pub(crate) use second::Naming;
@@ -123,13 +123,13 @@ struct Link {
     secure: bool,
     /// Its requests are visits to static websites.
     website: bool,
-    spelling: Arc<Spelling>,
-    recall: Recall,
+    header_case: Arc<HeaderCase>,
+    proofs: ProofCache,
 }
 
 impl Link {
     fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
-        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), recall: Recall::default() }
+        Self { peer: peer.ip(), service, secure, website, header_case: Arc::default(), proofs: ProofCache::default() }
     }
 }
 
@@ -140,7 +140,7 @@ pub struct Edge {
     ids: Ids,
     wall: WallClock,
     metrics: Metrics,
-    trouble: Trouble,
+    fault_log: FaultLog,
     sources: OnceLock<Sources>,
     workers: Workers,
     heads: Heads,
@@ -153,9 +153,9 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids, wall: WallClock) -> Arc<Self> {
-        let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
+        let (metrics, fault_log, sources) = (Metrics::new(), FaultLog::default(), OnceLock::new());
         let (workers, heads) = (Workers::default(), Heads::default());
-        Arc::new(Self { store, accounts, options, ids, wall, metrics, trouble, sources, workers, heads })
+        Arc::new(Self { store, accounts, options, ids, wall, metrics, fault_log, sources, workers, heads })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -201,7 +201,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, service, secure, false);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
@@ -210,7 +210,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, Service::Blob, secure, true);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
@@ -218,8 +218,8 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let peer = link.peer;
-        let io = Impatient::new(io, Duration::from_secs(self.options.answer_idle_seconds));
-        let io = Watched::new(io, link.spelling.clone(), self.heads.clone());
+        let io = WriteTimeout::new(io, Duration::from_secs(self.options.answer_idle_seconds));
+        let io = CasedStream::new(io, link.header_case.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
         let answering = service_fn(|request| {
@@ -259,8 +259,9 @@ impl Edge {
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
         let mut access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
-        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.spelling);
-        let spelt = link.spelling.take();
+        let upload =
+            Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.header_case);
+        let spelt = link.header_case.take();
         let arrival = Arrival {
             service: link.service,
             secure: link.secure,
@@ -272,7 +273,7 @@ impl Edge {
         };
         let read = match link.website {
             true => website::head(parts, arrival),
-            false => Head::read_again(parts, arrival, &link.recall),
+            false => Head::read_again(parts, arrival, &link.proofs),
         };
         if let (Some(access), Ok(head)) = (&mut access, &read) {
             access.account = head.account.clone();
@@ -287,7 +288,7 @@ impl Edge {
             Err(refusal) => Done::refused(refusal, upload),
         };
         if let Err(Failure::Broken(fault)) = &done.outcome {
-            self.trouble.tell(fault, &echo.id, now);
+            self.fault_log.write(fault, &echo.id, now);
         }
         let code = match (&access, &done.outcome) {
             (Some(_), Err(failure)) if is_lake => Some(lake::refuse::status(failure).code),
@@ -308,7 +309,7 @@ impl Edge {
             let (row, status, bytes_in) = (done.row, answer.status, done.bytes_in);
             access.log(link.peer, Outcome { row, status, code, micros, bytes_in, bytes_out }, &echo.id);
         }
-        link.spelling.say(std::mem::take(&mut answer.spelt));
+        link.header_case.say(std::mem::take(&mut answer.spelt));
         let mut response = finish(answer, echo, done.version);
         if unversioned {
             response.headers_mut().remove(&name::VERSION);
@@ -366,7 +367,7 @@ impl Edge {
             seals: OnceLock::new(),
         });
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
-        let running = async move { if spec.writes() { onward(running).await } else { running.await } };
+        let running = async move { if spec.writes() { detach_on_drop(running).await } else { running.await } };
         let done = match limit {
             None => running.await,
             // A write that began goes on; its client is told that nobody waited for it.
@@ -404,7 +405,7 @@ impl Edge {
             return Err(Refusal::SecondaryIsReadOnly.into());
         }
         permit_feed(spec, head)?;
-        permit_hierarchical(spec, head)?;
+        lake::permit_hierarchical(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, identity, grant))
@@ -606,16 +607,6 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
         Body::None => 30,
     };
     Some(Duration::from_secs(std::cmp::min(asked, most)))
-}
-
-/// What Azure does not offer with a hierarchical namespace: blob index tags.
-fn permit_hierarchical(spec: &Spec, head: &Head) -> Result<(), Refusal> {
-    let of_blobs = head.service == Service::Blob || head.service == Service::Dfs;
-    let tags = matches!(spec.comp, Some("tags" | "blobs")) || head.says("x-ms-tags");
-    match head.hierarchical && of_blobs && tags {
-        true => Err(Refusal::HierarchicalNamespaceNotSupported { what: "Blob index tags".into() }),
-        false => Ok(()),
-    }
 }
 
 /// Only the service itself writes the change feed.

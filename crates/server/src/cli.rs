@@ -401,10 +401,7 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
             })?);
             continue;
         }
-        let values = match value {
-            serde_json::Value::Array(values) => values,
-            one => vec![one],
-        };
+        let values = if let serde_json::Value::Array(values) = value { values } else { vec![value] };
         for value in values {
             match value {
                 serde_json::Value::Bool(true) => arguments.push(format!("--{name}")),

@@ -117,6 +117,12 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics) {
         "Kinds of rows of which a container is known to have none.",
         metrics.empty_columns,
     );
+    page.one(
+        "lazuli_engine_volatile_rows",
+        "gauge",
+        "Rows in memory that end with this process: open handles, locks and the like.",
+        metrics.volatile_rows,
+    );
     page.one("lazuli_engine_queued", "gauge", "Decisions that wait or run.", metrics.queued);
     page.one(
         "lazuli_engine_turned_away_total",

@@ -24,7 +24,7 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 43] = [
+const COLUMNS: [(Column, Owner); 44] = [
     (keys::ENTRIES, Owner::Space),
     (keys::PATH_NODES, Owner::Space),
     (keys::REMOVED, Owner::Space),
@@ -33,6 +33,7 @@ const COLUMNS: [(Column, Owner); 43] = [
     (file::CHILDREN, Owner::Space),
     (file::HELD, Owner::Space),
     (file::OPENS, Owner::Space),
+    (file::DELETE_PENDING, Owner::Space),
     (file::BENEATH, Owner::Space),
     (file::PERMISSIONS, Owner::Space),
     (file::SNAPSHOTS, Owner::Space),
@@ -53,7 +54,7 @@ const COLUMNS: [(Column, Owner); 43] = [
     (keys::TAGGED, Owner::BehindTag(0)),
     (keys::PAST_TAGGED, Owner::BehindTag(10)),
     (keys::PENDING, Owner::Name),
-    (keys::ERRANDS, Owner::Name),
+    (keys::LONG_COPIES, Owner::Name),
     (keys::BLOCKS, Owner::Name),
     (keys::CHUNKS, Owner::Name),
     (keys::SHARED, Owner::Name),
@@ -172,7 +173,7 @@ mod tests {
                 keys.shared(5),
                 keys.small(1, 2, 3),
                 keys.window(1, 2, 3),
-                keys.errand(),
+                keys.long_copy(),
                 keys.guard(),
                 keys.versions_only(),
                 keys.expiry(time),

@@ -12,20 +12,20 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod detach_on_drop;
 mod feed;
 mod file;
 mod keys;
 mod lake;
 mod layout;
-mod lending;
 mod manifest;
 mod md5;
-mod onward;
 mod queue;
 mod readers;
 mod records;
 mod secrets;
 mod service;
+mod shared_pieces;
 mod sparse;
 mod sweep;
 mod table;
@@ -36,6 +36,7 @@ pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, Secrets
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
+pub use detach_on_drop::detach_on_drop;
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
@@ -47,7 +48,6 @@ pub use lake::{
 };
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
-pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use secrets::{Random, SecretsKey};

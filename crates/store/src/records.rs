@@ -7,7 +7,6 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
-use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::account::Account;
 use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
@@ -17,13 +16,15 @@ use lazuli_model::lake::Node;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::table::{Entity as TableEntity, Table};
-use lazuli_model::{BlockId, ETag, Lease, Metadata, Tags, Timestamp};
+use lazuli_model::{BlockId, Lease, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::account::AccountRow;
+use crate::container::earlier::{DeletedFlatContainer, FlatContainer};
 use crate::crypt::Cipher;
 use crate::file::rows as file;
+pub use crate::lake::rows::{NodeId, RemovedPath};
 use crate::secrets::SealedBox;
 use crate::sparse::Forgetting;
 
@@ -104,7 +105,7 @@ macro_rules! records {
     };
 }
 
-/// A kind of record, for whoever checks stored values without knowing what is in them.
+/// A kind of record: stored values are checked by it without knowing what is in them.
 pub struct Kind {
     pub name: &'static str,
     /// Decodes a value and encodes it again, with its tail.
@@ -128,7 +129,7 @@ records!(
     Count,
     Claim,
     Holding,
-    Errand,
+    LongCopy,
     Dead,
     Mark,
     Queue,
@@ -158,7 +159,7 @@ records!(
     file::Buried,
     file::Usage,
     file::Head,
-    file::Held,
+    file::Kept,
     file::NameRow,
     file::NodeRow,
     file::Snapshot,
@@ -395,7 +396,7 @@ pub struct Holding {
 
 /// A copy is under way, and somebody is at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errand {
+pub struct LongCopy {
     pub copy: u128,
     /// When that was last said.
     pub alive: Timestamp,
@@ -527,61 +528,12 @@ pub struct Permission(pub Sddl);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Due;
 
-/// [`Container`] in its first version: there were no hierarchies.
-#[derive(Serialize, Deserialize)]
-pub struct FlatContainer {
-    id: u128,
-    scope: Option<ContainerScope>,
-    etag: ETag,
-    modified: Timestamp,
-    metadata: Metadata,
-    public: PublicAccess,
-    policies: Vec<StoredPolicy>,
-    lease: Lease,
-}
-
-impl From<FlatContainer> for Container {
-    fn from(before: FlatContainer) -> Self {
-        let FlatContainer { id, scope, etag, modified, metadata, public, policies, lease } = before;
-        Self { id, hierarchical: false, scope, etag, modified, metadata, public, policies, lease }
-    }
-}
-
-/// [`DeletedContainer`] in its first version.
-#[derive(Serialize, Deserialize)]
-pub struct DeletedFlatContainer {
-    container: FlatContainer,
-    deleted: Deleted,
-    restored: Option<Timestamp>,
-}
-
-impl From<DeletedFlatContainer> for DeletedContainer {
-    fn from(before: DeletedFlatContainer) -> Self {
-        let DeletedFlatContainer { container, deleted, restored } = before;
-        Self { container: container.into(), deleted, restored }
-    }
-}
-
-/// What a name in a directory stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeId {
-    pub id: u128,
-    pub is_directory: bool,
-}
-
-/// A path that was deleted softly: all that hangs on its id is as it was, and what has its name now is another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RemovedPath {
-    pub node: NodeId,
-    pub deleted: Deleted,
-}
-
 /// A container that was deleted softly, with its space as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedContainer {
     pub container: Container,
     pub deleted: Deleted,
-    /// It has come back. The row stays a while, so that whoever goes over all spaces meets this one somewhere.
+    /// It has come back. The row stays a while, so that a scan of all spaces meets this one somewhere.
     pub restored: Option<Timestamp>,
 }
 

@@ -12,7 +12,7 @@ use lazuli_model::{Refusal, Timestamp};
 use crate::keys::{self, BlobKeys, TreeKeys};
 use crate::lake::{Address, PathAddress};
 use crate::records::{self, Home, Record};
-use crate::{BlobAt, ContainerAt, Failure, Store, onward};
+use crate::{BlobAt, ContainerAt, Failure, Store, detach_on_drop};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl Store {
         let store = self.clone();
         let mut undecided = Undecided(Some(staged));
         // If the caller goes away, the pieces must not be dropped while a record comes to name them.
-        onward(async move {
+        detach_on_drop(async move {
             let answer = store.transact(target, decide).await;
             match (&answer, undecided.0.take()) {
                 (Ok(_), Some(staged)) => staged.adopted(),

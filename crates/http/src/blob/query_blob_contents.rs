@@ -58,7 +58,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let mut answer = answer.constant(&name::CONTENT_TYPE, "avro/binary");
     // Rule B13.
     answer.headers.remove(&name::TAG_COUNT);
-    // Rule D18.
+    // Observed of accounts with a hierarchical namespace.
     if ask.settings.hierarchical_namespace {
         for lease in [&name::LEASE_STATUS, &name::LEASE_STATE, &name::LEASE_DURATION] {
             answer.headers.remove(lease);

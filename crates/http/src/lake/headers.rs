@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::blob::ContentHeaders;
-use lazuli_model::lake::{LakePath, LeaseStep, Node};
+use lazuli_model::blob::{ContentHeaders, PutBlob};
+use lazuli_model::lake::{CreatePath, LakePath, LeaseStep, Node};
 use lazuli_model::lease::Length;
 use lazuli_model::{ContainerName, LeaseId, Metadata, Refusal};
-use lazuli_store::PathAt;
+use lazuli_store::{BlobItem, PathAt};
 
 use crate::answer::{Answer, name};
 use crate::blob::headers::DEFAULT_TYPE;
@@ -102,14 +102,16 @@ pub fn flag(head: &Head, name: &'static str) -> Result<bool, Refusal> {
     Ok(flag.unwrap_or(false))
 }
 
-/// What reads of a file system's blobs say besides (rule D8).
+/// What reads of a file system's blobs say besides (observed).
 pub fn describe_node(answer: Answer, head: &Head, node: &Node) -> Answer {
     let answer = match head.has(Since::PathOwners) {
         false => answer,
         true => owners(answer, node),
     };
-    let kind = if node.is_directory { "directory" } else { "file" };
-    let answer = if head.has(Since::ResourceType) { answer.constant(&name::RESOURCE_TYPE, kind) } else { answer };
+    let answer = match head.has(Since::ResourceType) {
+        true => answer.constant(&name::RESOURCE_TYPE, resource_type(node)),
+        false => answer,
+    };
     let answer = answer.optional(&name::ENCRYPTION_CONTEXT, node.context.clone());
     if node.is_directory { answer.constant(&name::META_IS_FOLDER, "true") } else { answer }
 }
@@ -119,6 +121,35 @@ pub fn owners(answer: Answer, node: &Node) -> Answer {
         .text(&name::OWNER, node.access.owner.clone())
         .text(&name::GROUP, node.access.group.clone())
         .text(&name::PERMISSIONS, node.access.permissions())
+}
+
+pub fn resource_type(node: &Node) -> &'static str {
+    if node.is_directory { "directory" } else { "file" }
+}
+
+/// Of a listing.
+pub fn is_directory(item: &BlobItem) -> bool {
+    item.node.as_ref().is_some_and(|node| node.is_directory)
+}
+
+/// Whether the metadata of a blob say that it stands for a directory.
+pub fn says_folder(metadata: &Metadata) -> bool {
+    metadata.get(FOLDER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// A directory that is put as a blob.
+pub fn directory_of(put: PutBlob) -> CreatePath {
+    let own = put.metadata.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(FOLDER));
+    let pairs = own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    CreatePath {
+        headers: put.headers,
+        metadata: Metadata::new(pairs).unwrap_or_default(),
+        encryption: put.encryption,
+        conditions: put.conditions,
+        lease: put.lease,
+        may_overwrite: put.may_overwrite,
+        ..CreatePath::plain(true)
+    }
 }
 
 /// What a directory's metadata say that it is.

@@ -19,12 +19,13 @@ pub mod rename_path;
 mod headers;
 pub(crate) mod refuse;
 
-pub(crate) use headers::{describe_node, folder_metadata};
+pub(crate) use headers::{describe_node, directory_of, folder_metadata, is_directory, resource_type, says_folder};
 
 use http::Method;
+use lazuli_model::Refusal;
 
 use crate::head::{Head, Service};
-use crate::operation::{Operation, served_table};
+use crate::operation::{Operation, Spec, served_table};
 
 pub static SERVED: &[Operation] = served_table![
     append_data::SPEC,
@@ -63,6 +64,16 @@ pub fn is_call(head: &Head) -> bool {
         // What names a component or a kind of resource is the Blob API's.
         Service::Dfs => is_lake() || !asks("comp") && !asks("restype"),
         Service::Queue | Service::Table | Service::File => false,
+    }
+}
+
+/// What Azure does not offer with a hierarchical namespace: blob index tags.
+pub(crate) fn permit_hierarchical(spec: &Spec, head: &Head) -> Result<(), Refusal> {
+    let of_blobs = head.service == Service::Blob || head.service == Service::Dfs;
+    let tags = matches!(spec.comp, Some("tags" | "blobs")) || head.says("x-ms-tags");
+    match head.hierarchical && of_blobs && tags {
+        true => Err(Refusal::HierarchicalNamespaceNotSupported { what: "Blob index tags".into() }),
+        false => Ok(()),
     }
 }
 

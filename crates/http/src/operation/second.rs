@@ -125,6 +125,8 @@ mod tests {
                         | "x-ms-is-soft-deleted"
                         // Which of several deletions of the path in the URL.
                         | "x-ms-undelete-source"
+                        | "x-ms-resource-type"
+                        | "x-ms-existing-resource-type"
                 )
         };
         let sounds = ["source", "target", "rename", "previous", "deleted", "link", "snapshot", "url"];

@@ -70,7 +70,7 @@ impl Ask {
         };
         auth::permit_intent(&identity, &head)?;
         let grant = self.edge.admit_second(second, &identity, &head).await?;
-        // Lists are asked for whoever the request is by; another's are not looked at.
+        // Lists are asked for the caller of the request; another's are not looked at.
         if grant.by_lists && !(self.grant.by_lists && identity == self.identity) {
             return Err(Refusal::AuthorizationPermissionMismatch.into());
         }

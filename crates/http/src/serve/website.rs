@@ -65,10 +65,7 @@ impl Edge {
         if !site.enabled {
             return Ok(missing(head));
         }
-        let path = match &head.target {
-            Target::Blob { blob, .. } => blob.as_str(),
-            _ => "",
-        };
+        let path = if let Target::Blob { blob, .. } = &head.target { blob.as_str() } else { "" };
         for blob in candidates(path, &site) {
             if let Some(answer) = self.document(head, &blob).await? {
                 return Ok(answer);

@@ -149,9 +149,8 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         headers.insert(header::HOST, host.clone());
     }
     let target = target::target(path)?;
-    match &target {
-        head::Target::Table(Target::Entities(_) | Target::Entity { .. }) => {}
-        _ => return Err(invalid().into()),
+    if !matches!(&target, head::Target::Table(Target::Entities(_) | Target::Entity { .. })) {
+        return Err(invalid().into());
     }
     let head = Head {
         hierarchical: false,

@@ -41,9 +41,10 @@ fn ask_as(spec: &'static Spec, authorization: String) -> String {
     request.text(&Credential::Header(authorization))
 }
 
-/// Whatever they say of whoever asks, or ask for others.
+/// Tokens with any claims about the caller, or for another audience.
 fn is_for_anybody(spec: &Spec) -> bool {
-    spec.restype == Some("account") || spec.comp == Some("batch") || spec.on == On::Batch
+    let is_account = spec.restype == Some("account") || spec.name == "GetFileSystemAccount";
+    is_account || spec.comp == Some("batch") || spec.on == On::Batch
 }
 
 /// Whether the documentation of the role leaves no doubt that it may not.

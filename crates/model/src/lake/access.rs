@@ -1,6 +1,6 @@
 //! Who may do what to a path: the check of "Access control lists (ACLs) in Azure Data Lake Storage", line by line.
 //!
-//! Roles and signatures come first, and whoever they let in is not asked here ([`Caller::superuser`]). Held true: nobody reaches a path
+//! Roles and signatures come first, and a caller they let in is not asked here ([`Caller::superuser`]). Held true: nobody reaches a path
 //! without the right to pass through every directory above it.
 
 use super::acl::{AccessControl, Bits, Kind};

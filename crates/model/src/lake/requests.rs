@@ -1,4 +1,4 @@
-//! What each operation on paths asks for, and its decision. DATALAKE.md §4–§13 has what was observed.
+//! What each operation on paths asks for, and its decision, as the service was observed to decide.
 
 use super::acl::{AccessControl, Acl, Mode};
 use super::{Caller, Node};

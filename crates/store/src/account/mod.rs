@@ -1,6 +1,6 @@
 //! Accounts and their settings: one record each, in the root. What is read for every request is kept in memory.
 //!
-//! Held true: what this process changed is seen at once by whoever asks afterwards; what another process changed, within
+//! Held true: what this process changed is seen at once by every later request; what another process changed, within
 //! [`STALE_TICKS`].
 
 mod cache;

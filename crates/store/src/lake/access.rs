@@ -88,7 +88,7 @@ impl Store {
         Ok(look.await?.1.unwrap_or_default())
     }
 
-    /// Of a path that whoever asks can reach. In a flat container there is nothing to say of who may. `keyless`: a customer's key
+    /// Of a path that the caller can reach. In a flat container there is nothing to say of who may. `keyless`: a customer's key
     /// need not be shown.
     pub async fn path_access(&self, at: &PathAt, read: ReadBlob, keyless: bool) -> Result<PathAccess, Failure> {
         match self.path_address(at).await? {
@@ -168,7 +168,7 @@ fn change_below(txn: &mut Txn<'_>, path: &PathAddress, walk: &AccessWalk) -> Dec
     }
     let depth = path.path.segments().len();
     let after = after.map(|after| after.get(depth..).unwrap_or_default().to_vec()).filter(|after| !after.is_empty());
-    // Whoever changes lists need not be able to list.
+    // The caller of this need not be able to list.
     let everybody = lazuli_model::lake::Caller::superuser();
     let all = Walk { keys: path.keys, caller: &everybody, recursive: true, prefix: "" };
     let full = all.go(txn, found.id, &own, after.as_deref(), &mut |txn, own, entry| {

@@ -1,5 +1,5 @@
 //! Where a blob is, before its partition has been looked at: a name of a flat container, which is a partition; or a path of a file system,
-//! which is resolved in the transaction, by the rights of whoever asks.
+//! which is resolved in the transaction, by the rights of the caller.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl PathAddress {
         if self.caller.is_bound {
             let node = tree::node(txn, &self.keys, id)?;
             match right {
-                // Whoever has come so far has passed all directories above.
+                // A caller that has come so far has passed all directories above.
                 Right::Traverse => {}
                 Right::Link => {
                     let parent = tree::node(txn, &self.keys, parent)?;

@@ -1,5 +1,5 @@
 //! A rename from one file system to another. They are two partitions, so it is a series of transactions: what is below the source is made
-//! under the new name, then the source goes. Whoever looks in between may see both; whoever looks afterwards sees one.
+//! under the new name, then the source goes. A reader in between may see both; a reader afterwards sees one.
 
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;

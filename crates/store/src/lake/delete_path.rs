@@ -112,7 +112,7 @@ fn permit_unlink(txn: &mut Txn<'_>, path: &PathAddress, found: &Standing) -> Dec
     Ok(())
 }
 
-/// Whoever is bound by lists needs all rights on every directory that goes.
+/// A caller that is bound by lists needs all rights on every directory that goes.
 fn permit_all_below(txn: &mut Txn<'_>, path: &PathAddress, directory: u128) -> Decided<()> {
     if !path.caller.is_bound {
         return Ok(());

@@ -203,7 +203,7 @@ pub fn name(out: &mut String, name: &str, version: Version) {
     out.push_str("</Name>");
 }
 
-/// A directory of a file system, in a listing by delimiter (rule D18).
+/// A directory of a file system, in a listing by delimiter (observed).
 fn directory(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     out.push_str("<BlobPrefix>");
     name(out, &format!("{}/", item.name.as_str()), listing.version);
@@ -211,17 +211,6 @@ fn directory(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     content(out, listing, item);
     state(out, listing, item);
     out.push_str("</Properties></BlobPrefix>");
-}
-
-/// What only a file system says of an entry.
-fn resource(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
-    if let Some(node) = item.node.as_ref().filter(|_| Since::ResourceType.is_in(listing.version)) {
-        element(out, "ResourceType", if node.is_directory { "directory" } else { "file" });
-    }
-}
-
-fn is_directory(item: &BlobItem) -> bool {
-    item.node.as_ref().is_some_and(|node| node.is_directory)
 }
 
 fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
@@ -247,7 +236,7 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         match item.blob.encryption {
             // Only who has the key may read it.
             Encryption::Customer(_) => out.push_str("<Metadata Encrypted=\"true\" />"),
-            Encryption::Service | Encryption::Scope(_) if is_directory(item) => {
+            Encryption::Service | Encryption::Scope(_) if crate::lake::is_directory(item) => {
                 metadata(out, &crate::lake::folder_metadata(&item.blob.metadata));
             }
             Encryption::Service | Encryption::Scope(_) => metadata(out, &item.blob.metadata),
@@ -290,12 +279,13 @@ fn content(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     }
     // Here, unlike in headers and in lists of containers, without quotes.
     element(out, "Etag", blob.etag.to_string().trim_matches('"'));
-    resource(out, listing, item);
+    let kind = item.node.as_ref().filter(|_| Since::ResourceType.is_in(listing.version));
+    optional(out, "ResourceType", kind.map(|node| crate::lake::resource_type(node)));
     // A blob of which only versions are left has no bytes of its own (observed).
     number(out, "Content-Length", if item.versions_only { 0 } else { blob.content.length });
     let headers = &blob.headers;
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let default = if is_directory(item) { "" } else { "application/octet-stream" };
+    let default = if crate::lake::is_directory(item) { "" } else { "application/octet-stream" };
     element(out, "Content-Type", headers.content_type.as_deref().unwrap_or(default));
     element(out, "Content-Encoding", &text(&headers.encoding));
     element(out, "Content-Language", &text(&headers.language));

@@ -6,7 +6,7 @@ fn control(mode: u16) -> AccessControl {
     AccessControl::new("$superuser", "$superuser", Mode::of(mode))
 }
 
-/// DATALAKE.md §4 and §10, as observed.
+/// Permissions as the service was observed to take and answer them.
 #[test]
 fn permissions_are_read_masked_and_shown() {
     for (permissions, umask, shown) in [

@@ -18,7 +18,7 @@ fn node(is_directory: bool) -> Node {
     Node { is_directory, ..Node::root() }
 }
 
-/// DATALAKE.md §4: what is there already, the condition, the lease.
+/// As observed: what is there already, the condition, the lease.
 #[test]
 fn create_over_what_is_there() {
     let exists = |is_directory| Err(Refusal::PathAlreadyExists { is_directory });
@@ -47,7 +47,7 @@ fn create_over_what_is_there() {
     assert_eq!(expiring.decide(None, at(5)), Err(Refusal::ExpiryNotSupportedForDirectory));
 }
 
-/// DATALAKE.md §5.
+/// As observed, by what is at both ends.
 #[test]
 fn rename_by_what_is_at_both_ends() {
     let exists = |is_directory| Err(Refusal::PathAlreadyExists { is_directory });
@@ -144,7 +144,7 @@ fn a_flush_has_no_hole() {
     assert_eq!(flush(0).decide(Some((&blob(), true)), &[], at(5)), Err(Refusal::ResourceTypeMismatch));
 }
 
-/// DATALAKE.md §13.
+/// As observed: a flush answers two of the conditions as a read does.
 #[test]
 fn a_flush_has_conditions_of_its_own() {
     let tag = |etag| Some(Match::OneOf(vec![Some(etag)]));
@@ -163,7 +163,7 @@ fn a_flush_has_conditions_of_its_own() {
     }
 }
 
-/// DATALAKE.md §6.
+/// As observed, for each lease action.
 #[test]
 fn what_becomes_of_the_lease() {
     let held = |seconds: u64| Blob {

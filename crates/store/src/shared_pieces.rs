@@ -1,18 +1,18 @@
 //! Pieces that more than one partition holds, so that a copy moves no bytes.
 //!
-//! A claim is its partition's own (`claims`), and nobody else is asked before a piece is given back; so whoever lends a piece, and
-//! whoever borrows it, is written down in the root first: `l extent offset holder` (docs/keys.md, "Lent pieces").
+//! A claim is a row of its own partition (`claims`), and a partition gives a piece back without asking others. So a copy first writes
+//! down both holders, the lender and the borrower, in the root: `l extent offset holder` (docs/keys.md, "Lent pieces").
 //!
 //! Why no piece is given back that another partition holds:
-//! * A copy writes both rows, and only then looks whether the lender still claims the piece. The sweeper looks for rows only after
-//!   the claim has gone. So one of the two sees the other: the copy finds no claim and copies the bytes, which its reader
-//!   holds; or the sweeper finds the borrower.
-//! * A borrower that has no claim yet may be on its way. It claims within [`CLAIM_SECONDS`] of the time in its row, or not at all;
-//!   until twice that has passed, it counts as a holder.
-//! * A row goes only if its holder has no claim, and the row says what it said when that was seen: whoever borrows anew
-//!   writes another time into it.
-//! * After a crash, claims are collected space by space (`sweep::settle`), and one that moved meanwhile might be missed; so nothing
-//!   is lent of an extent that is not settled.
+//! * A copy writes both rows, and only then checks that the lender still claims the piece. The sweeper looks for rows only after
+//!   the claim has gone. So one of the two sees the other: either the copy finds no claim and copies the bytes, which its reader
+//!   holds, or the sweeper finds the borrower.
+//! * A borrower that has no claim yet may be about to claim. It claims within [`CLAIM_SECONDS`] of the time in its row, or not at all.
+//!   Until twice that time has passed, it counts as a holder.
+//! * A row is deleted only if its holder has no claim and the row has not changed since that was seen: a new borrower writes a new
+//!   time into it.
+//! * After a crash, claims are collected space by space (`sweep::settle`), and a claim that moves meanwhile might be missed. So
+//!   pieces of an extent that is not settled are not shared.
 //!
 //! Nothing leaks for ever: the last holder's `Pieces` row gives the bytes back, and rows without a holder go with it, or in a round.
 

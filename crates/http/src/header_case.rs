@@ -1,8 +1,9 @@
-//! How metadata names are spelt. HTTP header names have no case, and hyper hands them over in lower case; but Azure keeps
-//! the case of `x-ms-meta-` names, and clients that read them back compare it. So the connection is watched: on
-//! the way in for names with capitals in a head, on the way out to write them as they were stored.
+//! The case of metadata names. HTTP header names have no case, and hyper hands them over in lower case; but Azure keeps the case of
+//! `x-ms-meta-` names, and clients that read them back compare it. So the bytes of a connection are scanned: on the way in for names
+//! with capitals in a head, on the way out to write names as they were stored.
 //!
-//! A spelling changes letters for the same letters, never a length; what is missed costs a capital and nothing else.
+//! Held true: a name is replaced by one that differs in case only, so no length changes. A name that is missed loses its capitals
+//! and nothing else.
 
 use std::io;
 use std::pin::Pin;
@@ -18,12 +19,12 @@ const PREFIX: &[u8] = b"x-ms-meta-";
 /// Metadata is at most 8 KiB; what is longer is refused anyway.
 const HELD_MAX: usize = 16 << 10;
 
-/// What one connection has seen and is to say.
+/// The metadata names of one connection: those read from the last request's head, and those to write into the next answer's.
 #[derive(Debug, Default)]
-pub struct Spelling {
-    /// While a body comes in nobody looks.
+pub struct HeaderCase {
+    /// While a body comes in, nothing is scanned.
     paused: AtomicBool,
-    /// Whether the next head has names to spell.
+    /// Whether the next answer's head has names with capitals.
     saying: AtomicBool,
     names: Mutex<Names>,
 }
@@ -50,7 +51,7 @@ enum Head {
     Ended,
 }
 
-impl Spelling {
+impl HeaderCase {
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +158,7 @@ impl Names {
     }
 }
 
-pub struct Pause(Arc<Spelling>);
+pub struct Pause(Arc<HeaderCase>);
 
 impl Drop for Pause {
     fn drop(&mut self) {
@@ -166,33 +167,33 @@ impl Drop for Pause {
 }
 
 /// A connection with someone watching.
-pub struct Watched<I> {
+pub struct CasedStream<I> {
     inner: I,
-    spelling: Arc<Spelling>,
+    header_case: Arc<HeaderCase>,
     heads: Heads,
     entering: Option<Entering>,
     /// A head that was spelt anew and is not yet written.
     head: Vec<u8>,
 }
 
-impl<I> Watched<I> {
-    pub fn new(inner: I, spelling: Arc<Spelling>, heads: Heads) -> Self {
-        Self { inner, spelling, heads, entering: None, head: Vec::new() }
+impl<I> CasedStream<I> {
+    pub fn new(inner: I, header_case: Arc<HeaderCase>, heads: Heads) -> Self {
+        Self { inner, header_case, heads, entering: None, head: Vec::new() }
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for CasedStream<I> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.spelling.poll_room(&this.heads, &mut this.entering, cx));
+        ready!(this.header_case.poll_room(&this.heads, &mut this.entering, cx));
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
-        this.spelling.look(&buf.filled()[before..]);
+        this.header_case.look(&buf.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
 
-impl<I: AsyncWrite + Unpin> Watched<I> {
+impl<I: AsyncWrite + Unpin> CasedStream<I> {
     fn write_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.head.is_empty() {
             let count = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.head))?;
@@ -206,10 +207,10 @@ impl<I: AsyncWrite + Unpin> Watched<I> {
 
     /// Takes over a buffer that begins with a head to be spelt.
     fn takes(&mut self, buffer: &[u8]) -> bool {
-        if !self.spelling.saying.load(Relaxed) {
+        if !self.header_case.saying.load(Relaxed) {
             return false;
         }
-        match self.spelling.spell(buffer) {
+        match self.header_case.spell(buffer) {
             None => false,
             Some(spelt) => {
                 self.head = spelt;
@@ -219,7 +220,7 @@ impl<I: AsyncWrite + Unpin> Watched<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for CasedStream<I> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         ready!(this.write_head(cx))?;
@@ -267,37 +268,37 @@ mod tests {
     fn names_are_seen_wherever_a_read_ends() {
         let head = b"PUT / HTTP/1.1\r\nX-Ms-Meta-Some-Name: X\r\nx-ms-meta-plain: Y\r\nx-ms-meta-UP:z\r\nHost: x-ms-meta-No: n\r\n\r\n";
         for cut in 0..head.len() {
-            let spelling = Spelling::default();
-            spelling.look(&head[..cut]);
-            spelling.look(&head[cut..]);
+            let header_case = HeaderCase::default();
+            header_case.look(&head[..cut]);
+            header_case.look(&head[cut..]);
             // Until they are taken, what follows is a body.
-            spelling.look(b"x-ms-meta-Body: b\r\n\r\n");
-            assert_eq!(spelling.take(), ["Some-Name", "UP"], "{cut}");
-            spelling.look(b"\r\nPUT / HTTP/1.1\nx-ms-meta-Next: n\n\nx-ms-meta-Body: b\n");
-            assert_eq!(spelling.take(), ["Next"]);
+            header_case.look(b"x-ms-meta-Body: b\r\n\r\n");
+            assert_eq!(header_case.take(), ["Some-Name", "UP"], "{cut}");
+            header_case.look(b"\r\nPUT / HTTP/1.1\nx-ms-meta-Next: n\n\nx-ms-meta-Body: b\n");
+            assert_eq!(header_case.take(), ["Next"]);
         }
     }
 
     #[test]
     fn bodies_are_not_looked_at() {
-        let spelling = Arc::new(Spelling::default());
-        let pause = spelling.pause();
-        spelling.look(b"\nx-ms-meta-A: b\n");
+        let header_case = Arc::new(HeaderCase::default());
+        let pause = header_case.pause();
+        header_case.look(b"\nx-ms-meta-A: b\n");
         drop(pause);
-        spelling.look(b"\nx-ms-meta-C: d\n");
-        assert_eq!(spelling.take(), ["C"]);
+        header_case.look(b"\nx-ms-meta-C: d\n");
+        assert_eq!(header_case.take(), ["C"]);
     }
 
     #[test]
     fn only_the_head_is_spelt() {
-        let spelling = Spelling::default();
-        spelling.say(vec!["x-ms-meta-UpDown".into()]);
+        let header_case = HeaderCase::default();
+        header_case.say(vec!["x-ms-meta-UpDown".into()]);
         let head =
             b"HTTP/1.1 200 OK\r\nx-ms-meta-updown: updown\r\nx-ms-meta-updownx: 1\r\n\r\nx\nx-ms-meta-updown: body";
-        let spelt = spelling.spell(head).unwrap();
+        let spelt = header_case.spell(head).unwrap();
         let expected =
             b"HTTP/1.1 200 OK\r\nx-ms-meta-UpDown: updown\r\nx-ms-meta-updownx: 1\r\n\r\nx\nx-ms-meta-updown: body";
         assert_eq!(spelt, expected);
-        assert!(!spelling.saying.load(Relaxed));
+        assert!(!header_case.saying.load(Relaxed));
     }
 }

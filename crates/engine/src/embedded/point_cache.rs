@@ -1,10 +1,11 @@
-//! The hot entries: values that looks asked for lately, kept above the store, whose point reads cost several microseconds.
+//! The point cache: values that were read lately, by key, and keys known to be absent. A point read of `lsm-tree` costs several
+//! microseconds. The range cache stands beside it, because both change with the same sequence number.
 //!
 //! Held true:
-//! * an entry is the value of its key in the published state, unless the sequence is odd: then the writer is at work;
-//! * the sequence moves with each publishing, so whoever finds it unmoved has seen one state, whatever he read;
-//! * bytes are bounded. Two generations per shard: a hit moves up to the young one; when that is half the budget, it
-//!   becomes the old one, and what was old is forgotten.
+//! * an entry is the value of its key in the published state, unless the sequence is odd: then the writer is publishing;
+//! * the sequence changes with each publication, so a reader that finds it unchanged has read one state;
+//! * bytes are bounded. Each shard has two generations. A hit moves an entry to the young one; when the young one has half the
+//!   budget, it becomes the old one, and the old one is dropped.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
-use super::stretches::{Stretch, Stretches};
+use super::range_cache::{CachedRange, RangeCache};
 use crate::Key;
 
 const SHARDS: usize = 32;
@@ -22,9 +23,9 @@ const VALUE_MAX: usize = 64 << 10;
 /// What an entry costs beside its key and value, roughly.
 const ENTRY_BYTES: usize = 128;
 
-pub(super) struct Hot {
+pub(super) struct PointCache {
     sequence: AtomicU64,
-    stretches: Stretches,
+    ranges: RangeCache,
     shards: Vec<Mutex<Shard>>,
     /// The budget of one generation of one shard.
     generation_bytes: usize,
@@ -39,25 +40,25 @@ struct Shard {
     old: Entries,
 }
 
-impl Hot {
-    pub fn new(bytes: u64, stretch_bytes: u64) -> Self {
+impl PointCache {
+    pub fn new(bytes: u64, range_cache_bytes: u64) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let generation_bytes = usize::try_from(bytes).unwrap_or(usize::MAX) / SHARDS / 2;
-        let stretches = Stretches::new(stretch_bytes);
-        Self { sequence: AtomicU64::new(0), stretches, shards, generation_bytes }
+        let ranges = RangeCache::new(range_cache_bytes);
+        Self { sequence: AtomicU64::new(0), ranges, shards, generation_bytes }
     }
 
     pub fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::SeqCst)
     }
 
-    pub fn stretches(&self) -> &Stretches {
-        &self.stretches
+    pub fn ranges(&self) -> &RangeCache {
+        &self.ranges
     }
 
-    /// Keeps a stretch that was read of the state of `sequence`, unless that has passed.
-    pub fn learn_stretch(&self, stretch: Stretch, sequence: u64) {
-        self.stretches.learn(stretch, || self.sequence() == sequence);
+    /// Keeps a range that was read of the state of `sequence`, unless that has passed.
+    pub fn learn_range(&self, cached: CachedRange, sequence: u64) {
+        self.ranges.learn(cached, || self.sequence() == sequence);
     }
 
     /// What is known of `key`: `Some(None)` is a key known to be absent.
@@ -93,7 +94,7 @@ impl Hot {
         publish: impl FnOnce(),
     ) {
         self.sequence.fetch_add(1, Ordering::SeqCst);
-        self.stretches.forget(writes.clone().map(|(key, _)| key));
+        self.ranges.forget(writes.clone().map(|(key, _)| key));
         for (key, value) in writes {
             self.shard(key).replace(key, value);
         }
@@ -104,7 +105,7 @@ impl Hot {
     /// Lets `publish` make the state anything, and forgets all entries.
     pub fn forget(&self, publish: impl FnOnce()) {
         self.sequence.fetch_add(1, Ordering::SeqCst);
-        self.stretches.forget_all();
+        self.ranges.forget_all();
         for shard in &self.shards {
             *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
         }
@@ -160,42 +161,42 @@ mod tests {
 
     #[test]
     fn what_was_read_of_a_state_that_has_passed_is_not_learnt() {
-        let hot = Hot::new(1 << 20, 1 << 20);
-        let before = hot.sequence();
-        hot.publish([(&key(1), &value("new"))].into_iter(), || {});
-        hot.learn(&key(1), &value("old"), before);
-        assert_eq!(hot.get(&key(1)), None);
-        hot.learn(&key(1), &value("new"), hot.sequence());
-        assert_eq!(hot.get(&key(1)), Some(value("new")));
+        let cache = PointCache::new(1 << 20, 1 << 20);
+        let before = cache.sequence();
+        cache.publish([(&key(1), &value("new"))].into_iter(), || {});
+        cache.learn(&key(1), &value("old"), before);
+        assert_eq!(cache.get(&key(1)), None);
+        cache.learn(&key(1), &value("new"), cache.sequence());
+        assert_eq!(cache.get(&key(1)), Some(value("new")));
     }
 
     #[test]
     fn entries_follow_what_is_published() {
-        let hot = Hot::new(1 << 20, 1 << 20);
+        let cache = PointCache::new(1 << 20, 1 << 20);
         for n in 0..4 {
-            hot.learn(&key(n), &value("old"), hot.sequence());
+            cache.learn(&key(n), &value("old"), cache.sequence());
         }
         let large = Some(Bytes::from(vec![0; VALUE_MAX + 1]));
         let writes = [(key(1), value("new")), (key(2), None), (key(3), large), (key(4), value("unknown"))];
-        hot.publish(writes.iter().map(|(key, value)| (key, value)), || {
-            assert_eq!(hot.sequence() % 2, 1);
-            hot.learn(&key(4), &value("half published"), hot.sequence());
+        cache.publish(writes.iter().map(|(key, value)| (key, value)), || {
+            assert_eq!(cache.sequence() % 2, 1);
+            cache.learn(&key(4), &value("half published"), cache.sequence());
         });
-        let known = [0, 1, 2, 3, 4].map(|n| hot.get(&key(n)));
+        let known = [0, 1, 2, 3, 4].map(|n| cache.get(&key(n)));
         assert_eq!(known, [Some(value("old")), Some(value("new")), Some(None), None, None]);
-        hot.forget(|| {});
-        assert_eq!(hot.get(&key(0)), None);
+        cache.forget(|| {});
+        assert_eq!(cache.get(&key(0)), None);
     }
 
     #[test]
     fn bytes_are_bounded_and_what_is_used_stays() {
-        let hot = Hot::new(1 << 20, 1 << 20);
+        let cache = PointCache::new(1 << 20, 1 << 20);
         for n in 0..100_000 {
-            hot.learn(&key(n), &value("value"), hot.sequence());
-            assert!(hot.get(&key(0)).is_some(), "{n}");
+            cache.learn(&key(n), &value("value"), cache.sequence());
+            assert!(cache.get(&key(0)).is_some(), "{n}");
         }
         let count = |shard: &Mutex<Shard>| shard.lock().map(|shard| shard.young.len() + shard.old.len()).unwrap_or(0);
-        let kept: usize = hot.shards.iter().map(count).sum();
+        let kept: usize = cache.shards.iter().map(count).sum();
         assert!(kept * (ENTRY_BYTES + 21 + 5) <= (1 << 20) + SHARDS * 1024, "{kept}");
     }
 }

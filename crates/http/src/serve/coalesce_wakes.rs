@@ -1,8 +1,8 @@
-//! A task that wakes itself while it runs goes on at once.
+//! Coalesces wake-ups: a task that wakes itself while it runs is polled again at once.
 //!
-//! A connection does that with each body: hyper reads it in one half of the task, the operation takes it in the other, and each
-//! wakes the other. The runtime sees a task that gives way, puts it last, and wakes a second thread to share the work, of
-//! which there is none.
+//! A connection does that with each body: hyper reads it in one half of the task, the operation takes it in the other, and each half
+//! wakes the other. The runtime takes that for a task that yields: it queues the task last, and wakes a second thread to share work
+//! that is not there.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,33 +10,33 @@ use std::sync::atomic::{AtomicU8, Ordering::AcqRel, Ordering::Acquire, Ordering:
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// How often it goes on before others get their turn.
+/// How often it is polled again before other tasks get their turn.
 const ROUNDS: usize = 4;
 
 const WAITS: u8 = 0;
 const RUNS: u8 = 1;
-/// It runs, and was woken meanwhile.
+/// It runs, and was woken while it ran.
 const WOKEN: u8 = 2;
 
-pub struct Steady<F> {
+pub struct CoalescedWakes<F> {
     work: Pin<Box<F>>,
-    state: Arc<State>,
+    state: Arc<Wakes>,
     waker: Waker,
 }
 
-struct State {
+struct Wakes {
     phase: AtomicU8,
     /// Of the task, while it waits.
     task: Mutex<Waker>,
 }
 
-pub fn steady<F: Future>(work: F) -> Steady<F> {
-    let state = Arc::new(State { phase: AtomicU8::new(WAITS), task: Mutex::new(Waker::noop().clone()) });
-    Steady { work: Box::pin(work), waker: state.clone().into(), state }
+pub fn coalesce_wakes<F: Future>(work: F) -> CoalescedWakes<F> {
+    let state = Arc::new(Wakes { phase: AtomicU8::new(WAITS), task: Mutex::new(Waker::noop().clone()) });
+    CoalescedWakes { work: Box::pin(work), waker: state.clone().into(), state }
 }
 
-impl State {
-    /// Before it runs: whom to wake from now on.
+impl Wakes {
+    /// Before it runs: which task to wake from now on.
     fn begin(&self, task: &Waker) {
         let mut kept = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if !kept.will_wake(task) {
@@ -45,7 +45,7 @@ impl State {
     }
 }
 
-impl Wake for State {
+impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -58,7 +58,7 @@ impl Wake for State {
     }
 }
 
-impl<F: Future> Future for Steady<F> {
+impl<F: Future> Future for CoalescedWakes<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -112,7 +112,7 @@ mod tests {
         for (times, polls, wakes) in table {
             let woken = Arc::new(Woken::default());
             let waker = Waker::from(woken.clone());
-            let mut work = steady(restless(times));
+            let mut work = coalesce_wakes(restless(times));
             let mut polled = 1;
             while Pin::new(&mut work).poll(&mut Context::from_waker(&waker)).is_pending() {
                 polled += 1;
@@ -121,12 +121,12 @@ mod tests {
         }
     }
 
-    /// Whoever wakes it while it waits wakes the task that polled it last.
+    /// A wake-up while it waits wakes the task that polled it last.
     #[test]
     fn others_wake_the_task() {
         let inner = Arc::new(Mutex::new(Waker::noop().clone()));
         let kept = inner.clone();
-        let mut work = steady(std::future::poll_fn(move |context| {
+        let mut work = coalesce_wakes(std::future::poll_fn(move |context| {
             kept.lock().unwrap().clone_from(context.waker());
             Poll::<()>::Pending
         }));

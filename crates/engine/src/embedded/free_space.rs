@@ -1,5 +1,5 @@
-//! How much room there is to write. The store below gives up for good when a write fails, so we stop before: with a floor
-//! left free, and enough besides to write out what is still in memory.
+//! The free space of the file system, and what a batch may use of it. `lsm-tree` cannot go on after a write that failed for want of
+//! space, so writes are refused before: a floor stays free, and enough besides to flush what is still in memory.
 
 use std::io;
 use std::path::Path;
@@ -17,40 +17,40 @@ const FREEING_BYTES: u64 = 16 << 10;
 
 /// The size of a file system and what is free of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     pub free: u64,
     pub total: u64,
 }
 
-/// Asks for the room there is.
+/// Asks the file system how much is free.
 pub struct Probe(Box<Ask>);
 
-type Ask = dyn Fn(&Path) -> io::Result<Room> + Send + Sync;
+type Ask = dyn Fn(&Path) -> io::Result<FreeSpace> + Send + Sync;
 
 impl Probe {
     /// While there is plenty, an answer holds for a moment: a lone writer would ask thousands of times a second.
     pub fn file_system() -> Self {
-        let last = Mutex::new(None::<(Stopwatch, Room)>);
+        let last = Mutex::new(None::<(Stopwatch, FreeSpace)>);
         Self::new(move |path| {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((since, room)) = &*last
-                && room.free > PLENTY_BYTES
+            if let Some((since, space)) = &*last
+                && space.free > PLENTY_BYTES
                 && since.nanos() < MOMENT_NANOS
             {
-                return Ok(*room);
+                return Ok(*space);
             }
             let stat = rustix::fs::statvfs(path)?;
-            let room = Room { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize };
-            *last = Some((Stopwatch::start(), room));
-            Ok(room)
+            let space = FreeSpace { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize };
+            *last = Some((Stopwatch::start(), space));
+            Ok(space)
         })
     }
 
-    pub fn new(probe: impl Fn(&Path) -> io::Result<Room> + Send + Sync + 'static) -> Self {
+    pub fn new(probe: impl Fn(&Path) -> io::Result<FreeSpace> + Send + Sync + 'static) -> Self {
         Self(Box::new(probe))
     }
 
-    pub(super) fn ask(&self, path: &Path) -> io::Result<Room> {
+    pub(super) fn ask(&self, path: &Path) -> io::Result<FreeSpace> {
         (self.0)(path)
     }
 }
@@ -65,9 +65,9 @@ pub(super) struct Allowance {
 
 impl Allowance {
     /// `buffered` is what is in memory and has yet to be written out as tables.
-    pub fn new(room: Room, buffered: u64) -> Self {
-        let floor = FLOOR_BYTES.min(room.total / 100 * FLOOR_PERCENT);
-        let usable = room.free.saturating_sub(buffered);
+    pub fn new(space: FreeSpace, buffered: u64) -> Self {
+        let floor = FLOOR_BYTES.min(space.total / 100 * FLOOR_PERCENT);
+        let usable = space.free.saturating_sub(buffered);
         Self { left: usable.saturating_sub(floor), reserve: usable.min(floor) / 2 }
     }
 
@@ -75,7 +75,7 @@ impl Allowance {
         Self { left: u64::MAX, reserve: 0 }
     }
 
-    /// Takes room for `bytes`, once in the journal and once in a table; false if there is none.
+    /// Takes space for `bytes`, once in the log and once in a table; false if there is none.
     pub fn take(&mut self, bytes: u64, frees: bool) -> bool {
         let need = bytes.saturating_mul(2);
         let purse =
@@ -110,7 +110,7 @@ mod tests {
             (0, 100 * MIB, 0, false, false),
         ];
         for (free, total, buffered, put, delete) in table {
-            let allowance = || Allowance::new(Room { free, total }, buffered);
+            let allowance = || Allowance::new(FreeSpace { free, total }, buffered);
             assert_eq!(allowance().take(MIB, false), put, "put with {free} of {total}");
             assert_eq!(allowance().take(200, true), delete, "delete with {free} of {total}");
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_batch_uses_up_its_allowance() {
-        let mut allowance = Allowance::new(Room { free: 69 * MIB, total: 100_000 * MIB }, 0);
+        let mut allowance = Allowance::new(FreeSpace { free: 69 * MIB, total: 100_000 * MIB }, 0);
         assert!(allowance.take(2 * MIB, false));
         assert!(!allowance.take(MIB, false));
     }

@@ -1,4 +1,4 @@
-//! A connection that breaks off when nobody takes what it sends. Any byte that is taken begins the time anew.
+//! A stream that fails when its peer takes nothing of what it sends for a time. Each byte that is taken starts the time again.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-pub struct Impatient<I> {
+pub struct WriteTimeout<I> {
     inner: I,
     patience: Duration,
     /// When it is over, if something waits to be taken. Made when that is first so.
@@ -16,7 +16,7 @@ pub struct Impatient<I> {
     waits: bool,
 }
 
-impl<I> Impatient<I> {
+impl<I> WriteTimeout<I> {
     pub fn new(inner: I, patience: Duration) -> Self {
         Self { inner, patience, over: None, waits: false }
     }
@@ -38,13 +38,13 @@ impl<I> Impatient<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Impatient<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for WriteTimeout<I> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().inner).poll_read(cx, buf)
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Impatient<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<I> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let sent = Pin::new(&mut this.inner).poll_write(cx, buf);

@@ -1,5 +1,5 @@
-//! Copies that take more than one transaction: a row (`g`) says which is under way to a blob, and what to do if nobody is at it
-//! any more. There is one at a time; another that begins takes its place, and the one before notices.
+//! Copies that take more than one transaction. A row (`g`) says which copy is under way to a blob, and what to do if its maker is
+//! gone. A blob has one at a time: a copy that begins replaces the one before, which notices and stops.
 
 use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
@@ -7,7 +7,7 @@ use lazuli_model::Timestamp;
 use super::pending_copy::{LOST, fail};
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
-use crate::records::{Errand, Garbage, Task, decode};
+use crate::records::{Garbage, LongCopy, Task, decode};
 use crate::sparse::Forgetting;
 use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
@@ -20,23 +20,24 @@ const PAGE: usize = 256;
 
 /// Whether the copy `id` is still the one under way, at this task.
 pub(super) fn is_at(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, task: &Task) -> Decided<bool> {
-    Ok(get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id && errand.task == *task))
+    Ok(get::<LongCopy>(txn, &keys.long_copy())?
+        .is_some_and(|long_copy| long_copy.copy == id && long_copy.task == *task))
 }
 
 /// Whatever was under way is not any more.
 pub(super) fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
-    let Some(errand) = get::<Errand>(txn, &keys.errand())? else { return Ok(()) };
-    match errand.task {
+    let Some(long_copy) = get::<LongCopy>(txn, &keys.long_copy())? else { return Ok(()) };
+    match long_copy.task {
         Task::Build { content } => trash.0.push(Garbage::Sparse(Forgetting::all(content))),
         Task::Fetch(_) | Task::SealedFetch(_) | Task::Follow => {}
     }
-    txn.delete(keys.errand());
+    txn.delete(keys.long_copy());
     Ok(())
 }
 
 /// The copy `id` was broken off.
 pub(super) fn drop_build(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128) -> Decided<()> {
-    if get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id) {
+    if get::<LongCopy>(txn, &keys.long_copy())?.is_some_and(|long_copy| long_copy.copy == id) {
         let mut trash = Trash::default();
         supersede(txn, keys, &mut trash)?;
         trash.write(txn, keys);
@@ -45,19 +46,24 @@ pub(super) fn drop_build(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128) -> Decide
 }
 
 impl Store {
-    /// A page of a container's errands, for a round: those that nobody is at any more are ended. Gives where to go on.
-    pub(crate) async fn visit_errands(&self, from: &Key, next: &Key, time: Timestamp) -> Result<Option<Key>, Failure> {
+    /// A page of a container's long copies, for a round: those that nobody is at any more are ended. Gives where to go on.
+    pub(crate) async fn visit_long_copies(
+        &self,
+        from: &Key,
+        next: &Key,
+        time: Timestamp,
+    ) -> Result<Option<Key>, Failure> {
         let space = from.space();
-        let end = keys::column(space, keys::ERRANDS).after_prefix();
+        let end = keys::column(space, keys::LONG_COPIES).after_prefix();
         let rows = self.rows(from, &end, PAGE).await?;
         for (key, bytes) in &rows {
-            let errand: Errand = decode(bytes)?;
-            if errand.alive.plus_seconds(ALIVE_SECONDS) <= time {
+            let long_copy: LongCopy = decode(bytes)?;
+            if long_copy.alive.plus_seconds(ALIVE_SECONDS) <= time {
                 let keys = self.told_in_round(next, BlobKeys::of(space, keys::name_of(key))).await?;
                 self.transact(keys.partition(), move |txn| {
-                    let lost = get::<Errand>(txn, &keys.errand())?
-                        .filter(|errand| errand.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));
-                    match lost.map(|errand| (errand.copy, errand.task)) {
+                    let lost = get::<LongCopy>(txn, &keys.long_copy())?
+                        .filter(|long_copy| long_copy.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));
+                    match lost.map(|long_copy| (long_copy.copy, long_copy.task)) {
                         Some((copy, Task::Fetch(_) | Task::SealedFetch(_))) => fail(txn, &keys, copy, LOST),
                         Some((copy, Task::Build { .. } | Task::Follow)) => drop_build(txn, &keys, copy),
                         None => Ok(()),

@@ -1,13 +1,12 @@
-//! Stretches: entries that lie beside each other, that walks passed over lately, each stretch in one buffer. The store's iterators
-//! merge, look into blocks and count references for each entry; passing over a stretch is reading memory.
+//! The range cache: runs of adjacent rows that walks read lately, each run in one buffer. `lsm-tree`'s iterators merge, look into
+//! blocks and count references for each row; a walk over a cached range reads memory.
 //!
 //! Held true:
-//! * a stretch has all entries of its range, as they are in the published state, and were since the state it was read of. So
-//!   whoever finds it sees what any state between the two has there;
-//! * stretches do not overlap;
-//! * bytes are bounded. When there is no room, the next stretch gets in only in place of one that was asked for its room several times
-//!   since it came or was used. So a walk over more than fits finds the part that stays each time, instead of driving out ahead
-//!   of itself what it will look for next time.
+//! * a cached range has all rows between its two keys, as they are in the published state and in every state since the one it was
+//!   read from;
+//! * ranges do not overlap;
+//! * bytes are bounded. When the cache is full, a new range replaces one that was asked for its space several times since it was
+//!   last used. So a long walk, repeated, still finds the part of itself that stayed, and does not evict what it needs next.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -21,15 +20,15 @@ use crate::{Entry, Key, Note, Stretched, Walker};
 
 /// Long enough that finding the next one costs nothing beside passing over it, short enough that a write spoils little.
 const LENGTH_MAX: usize = 64 << 10;
-/// How often a stretch is asked for its room in vain: a walk over five times what fits still finds what stays.
+/// How often a range survives a request for its space: a walk over five times what fits still finds what stays.
 const CREDIT: u8 = 4;
 /// Entries of which something is noted together, beside what is noted of all.
 const PART: usize = 32;
-/// What a stretch and a part of it cost beside the buffer and the notes, roughly.
-const STRETCH_BYTES: usize = 256;
+/// What a range and a part of it cost beside the buffer and the notes, roughly.
+const RANGE_BYTES: usize = 256;
 const PART_BYTES: usize = 64;
 
-pub(super) struct Stretches {
+pub(super) struct RangeCache {
     kept: RwLock<Kept>,
     /// How many there are, for the writer, who asks with each batch.
     count: AtomicUsize,
@@ -39,13 +38,13 @@ pub(super) struct Stretches {
 
 #[derive(Default)]
 struct Kept {
-    by_start: BTreeMap<Key, Arc<Stretch>>,
+    by_start: BTreeMap<Key, Arc<CachedRange>>,
     bytes: usize,
     /// Which one was asked last for its room.
     hand: Option<Key>,
 }
 
-pub(super) struct Stretch {
+pub(super) struct CachedRange {
     from: Key,
     to: Key,
     /// The state it was read of.
@@ -60,22 +59,22 @@ pub(super) struct Stretch {
     notes: Box<[Note]>,
 }
 
-/// Some entries of a stretch.
+/// Some entries of a range.
 struct Part<'a> {
-    stretch: &'a Stretch,
+    cached: &'a CachedRange,
     which: Range<usize>,
 }
 
 /// What there is at a key.
-pub(super) enum Place {
-    Known(Arc<Stretch>),
-    /// Nothing, up to the next stretch.
+pub(super) enum Lookup {
+    Known(Arc<CachedRange>),
+    /// Nothing, up to the next range.
     Unknown {
         until: Option<Key>,
     },
 }
 
-impl Stretches {
+impl RangeCache {
     pub fn new(bytes: u64) -> Self {
         let bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
         let length = (bytes_max / 1024).min(LENGTH_MAX);
@@ -83,15 +82,15 @@ impl Stretches {
     }
 
     /// What there is at `key` that is right for the state of `sequence`.
-    pub fn at(&self, key: &Key, sequence: u64) -> Place {
+    pub fn at(&self, key: &Key, sequence: u64) -> Lookup {
         let kept = self.read();
         let before = kept.by_start.range(..=key).next_back();
-        if let Some((_, stretch)) = before.filter(|(_, stretch)| *key < stretch.to && stretch.since <= sequence) {
-            stretch.credit.store(CREDIT, Relaxed);
-            return Place::Known(stretch.clone());
+        if let Some((_, cached)) = before.filter(|(_, cached)| *key < cached.to && cached.since <= sequence) {
+            cached.credit.store(CREDIT, Relaxed);
+            return Lookup::Known(cached.clone());
         }
         let mut behind = kept.by_start.range((Excluded(key), Unbounded));
-        Place::Unknown { until: behind.next().map(|(start, _)| start.clone()) }
+        Lookup::Unknown { until: behind.next().map(|(start, _)| start.clone()) }
     }
 
     /// Whether there is room for one more, or was made.
@@ -99,7 +98,7 @@ impl Stretches {
         if self.length == 0 {
             return false;
         }
-        let has_room = |kept: &Kept| kept.bytes + self.length + STRETCH_BYTES <= self.bytes_max;
+        let has_room = |kept: &Kept| kept.bytes + self.length + RANGE_BYTES <= self.bytes_max;
         if has_room(&self.read()) {
             return true;
         }
@@ -108,22 +107,22 @@ impl Stretches {
             Some(hand) => kept.by_start.range((Excluded(hand), Unbounded)).next(),
             None => None,
         };
-        let Some((start, stretch)) = next.or_else(|| kept.by_start.first_key_value()) else { return has_room(&kept) };
-        let (start, credit) = (start.clone(), stretch.credit.load(Relaxed));
+        let Some((start, cached)) = next.or_else(|| kept.by_start.first_key_value()) else { return has_room(&kept) };
+        let (start, credit) = (start.clone(), cached.credit.load(Relaxed));
         match credit.checked_sub(1) {
-            Some(less) => stretch.credit.store(less, Relaxed),
+            Some(less) => cached.credit.store(less, Relaxed),
             None => self.remove(&mut kept, &start),
         }
         kept.hand = Some(start);
         has_room(&kept)
     }
 
-    /// Keeps a stretch if `is_current` says, under the lock, that what it was read of is still the published state.
-    pub fn learn(&self, stretch: Stretch, is_current: impl FnOnce() -> bool) {
+    /// Keeps a range if `is_current` says, under the lock, that what it was read of is still the published state.
+    pub fn learn(&self, cached: CachedRange, is_current: impl FnOnce() -> bool) {
         let mut kept = self.write();
-        let bytes = stretch.bytes();
-        let before = kept.by_start.range(..&stretch.to).next_back();
-        let overlaps = before.is_some_and(|(_, before)| before.to > stretch.from);
+        let bytes = cached.bytes();
+        let before = kept.by_start.range(..&cached.to).next_back();
+        let overlaps = before.is_some_and(|(_, before)| before.to > cached.from);
         if overlaps || kept.bytes + bytes > self.bytes_max {
             return;
         }
@@ -134,7 +133,7 @@ impl Stretches {
             return;
         }
         kept.bytes += bytes;
-        kept.by_start.insert(stretch.from.clone(), Arc::new(stretch));
+        kept.by_start.insert(cached.from.clone(), Arc::new(cached));
     }
 
     /// Lets go of what `keys` are in, before they change.
@@ -144,7 +143,7 @@ impl Stretches {
         }
         let mut kept = self.write();
         for key in keys {
-            let within = kept.by_start.range(..=key).next_back().filter(|(_, stretch)| *key < stretch.to);
+            let within = kept.by_start.range(..=key).next_back().filter(|(_, cached)| *key < cached.to);
             if let Some(start) = within.map(|(start, _)| start.clone()) {
                 self.remove(&mut kept, &start);
             }
@@ -157,14 +156,14 @@ impl Stretches {
         self.count.store(0, SeqCst);
     }
 
-    /// How long a stretch should be.
+    /// How long a range should be.
     pub fn length(&self) -> usize {
         self.length
     }
 
     fn remove(&self, kept: &mut Kept, start: &Key) {
-        if let Some(stretch) = kept.by_start.remove(start) {
-            kept.bytes -= stretch.bytes();
+        if let Some(cached) = kept.by_start.remove(start) {
+            kept.bytes -= cached.bytes();
             self.count.fetch_sub(1, SeqCst);
         }
     }
@@ -178,7 +177,7 @@ impl Stretches {
     }
 }
 
-impl Stretch {
+impl CachedRange {
     /// The first key behind it.
     pub fn to(&self) -> &Key {
         &self.to
@@ -196,7 +195,7 @@ impl Stretch {
             let which = at..end.min(at - at % PART + PART);
             at = which.end;
             let is_whole = which.start % PART == 0 && (which.len() == PART || at == self.ends.len());
-            if !is_whole || !walker.passes(&Part { stretch: self, which: which.clone() }) {
+            if !is_whole || !walker.passes(&Part { cached: self, which: which.clone() }) {
                 self.show(which, |entry| walker.see(entry))?;
             }
         }
@@ -242,11 +241,11 @@ impl Stretch {
     fn bytes(&self) -> usize {
         let mut notes = self.room();
         self.parts(&mut |part| notes += part.room() + PART_BYTES);
-        self.buffer.len() + size_of_val(&self.ends[..]) + notes + STRETCH_BYTES
+        self.buffer.len() + size_of_val(&self.ends[..]) + notes + RANGE_BYTES
     }
 }
 
-impl Stretched for Stretch {
+impl Stretched for CachedRange {
     fn note(&self) -> &Note {
         &self.note
     }
@@ -261,22 +260,22 @@ impl Stretched for Stretch {
 
     fn parts(&self, see: &mut dyn FnMut(&dyn Stretched)) {
         for at in (0..self.ends.len()).step_by(PART) {
-            see(&Part { stretch: self, which: at..self.ends.len().min(at + PART) });
+            see(&Part { cached: self, which: at..self.ends.len().min(at + PART) });
         }
     }
 }
 
 impl Stretched for Part<'_> {
     fn note(&self) -> &Note {
-        &self.stretch.notes[self.which.start / PART]
+        &self.cached.notes[self.which.start / PART]
     }
 
     fn room(&self) -> usize {
-        (self.stretch.begin(self.which.end) - self.stretch.begin(self.which.start)) / 8
+        (self.cached.begin(self.which.end) - self.cached.begin(self.which.start)) / 8
     }
 
     fn each<'a>(&'a self, see: &mut dyn FnMut(&Entry<'a>)) {
-        self.stretch.show_all(self.which.clone(), see);
+        self.cached.show_all(self.which.clone(), see);
     }
 
     fn parts(&self, _see: &mut dyn FnMut(&dyn Stretched)) {}
@@ -302,7 +301,7 @@ mod tests {
     }
 
     /// The entries `from..to`, each with a value of its number.
-    fn stretch(from: u32, to: u32, since: u64) -> Stretch {
+    fn cached(from: u32, to: u32, since: u64) -> CachedRange {
         let (mut buffer, mut ends) = (Vec::new(), Vec::new());
         for n in from..to {
             buffer.extend_from_slice(key(n).as_bytes());
@@ -310,24 +309,24 @@ mod tests {
             buffer.extend_from_slice(&n.to_be_bytes());
             ends.push((key_end, buffer.len() as u32));
         }
-        Stretch::new((key(from), key(to)), buffer, ends, since)
+        CachedRange::new((key(from), key(to)), buffer, ends, since)
     }
 
-    fn learn(stretches: &Stretches, from: u32, to: u32, since: u64) {
-        stretches.learn(stretch(from, to, since), || true);
+    fn learn(ranges: &RangeCache, from: u32, to: u32, since: u64) {
+        ranges.learn(cached(from, to, since), || true);
     }
 
-    fn is_known(stretches: &Stretches, n: u32, sequence: u64) -> bool {
-        matches!(stretches.at(&key(n), sequence), Place::Known(_))
+    fn is_known(ranges: &RangeCache, n: u32, sequence: u64) -> bool {
+        matches!(ranges.at(&key(n), sequence), Lookup::Known(_))
     }
 
     #[test]
-    fn a_stretch_shows_what_is_asked_of_it() {
-        let stretch = stretch(10, 20, 0);
+    fn a_range_shows_what_is_asked_of_it() {
+        let cached = cached(10, 20, 0);
         for (from, to, shown) in [(0, 30, 10..20), (12, 15, 12..15), (10, 11, 10..11), (19, 99, 19..20), (15, 15, 0..0)]
         {
             let mut seen = Vec::new();
-            let flow = stretch.walk(&key(from), &key(to), &mut |entry: &Entry<'_>| {
+            let flow = cached.walk(&key(from), &key(to), &mut |entry: &Entry<'_>| {
                 seen.push(entry.keep());
                 ControlFlow::Continue(())
             });
@@ -349,19 +348,19 @@ mod tests {
             ControlFlow::Continue(())
         }
 
-        fn passes(&mut self, stretch: &dyn Stretched) -> bool {
+        fn passes(&mut self, cached: &dyn Stretched) -> bool {
             let mut all = Vec::new();
-            stretch.each(&mut |entry| all.push(number(entry)));
+            cached.each(&mut |entry| all.push(number(entry)));
             let range = all[0]..all[0] + all.len() as u32;
-            let noted = stretch.note().get_or_init(|| Box::new(range.clone()));
+            let noted = cached.note().get_or_init(|| Box::new(range.clone()));
             assert_eq!(noted.downcast_ref(), Some(&range), "a note is of its own part");
             self.0.contains(&range)
         }
     }
 
     #[test]
-    fn a_stretch_and_whole_parts_are_passed_over() {
-        let stretch = stretch(0, 80, 0);
+    fn a_range_and_whole_parts_are_passed_over() {
+        let cached = cached(0, 80, 0);
         for (from, to, passed, shown) in [
             (0, 80, vec![0..80, 0..32], Vec::from_iter(0..0)),
             (0, 80, vec![32..64, 0..64], (0..32).chain(64..80).collect()),
@@ -371,74 +370,74 @@ mod tests {
             (40, 50, vec![32..64, 40..50], (40..50).collect()),
         ] {
             let mut choosy = Choosy(passed, Vec::new());
-            assert!(stretch.walk(&key(from), &key(to), &mut choosy).is_continue());
+            assert!(cached.walk(&key(from), &key(to), &mut choosy).is_continue());
             assert_eq!(choosy.1, shown, "{from} to {to}");
         }
     }
 
     #[test]
-    fn the_parts_of_a_stretch_are_all_of_it() {
+    fn the_parts_of_a_range_are_all_of_it() {
         for count in [1, 32, 33, 80] {
-            let (stretch, mut seen) = (stretch(0, count, 0), Vec::new());
-            stretch.parts(&mut |part| part.each(&mut |entry| seen.push(number(entry))));
+            let (cached, mut seen) = (cached(0, count, 0), Vec::new());
+            cached.parts(&mut |part| part.each(&mut |entry| seen.push(number(entry))));
             assert_eq!(seen, Vec::from_iter(0..count));
         }
     }
 
     #[test]
-    fn a_stretch_is_for_its_state_and_those_behind_it_until_it_is_written_to() {
-        let stretches = Stretches::new(1 << 20);
-        learn(&stretches, 10, 20, 4);
-        assert!(is_known(&stretches, 10, 4) && is_known(&stretches, 19, 6));
-        assert!(!is_known(&stretches, 9, 4) && !is_known(&stretches, 20, 4) && !is_known(&stretches, 10, 2));
-        stretches.forget([key(9), key(20)].iter());
-        assert!(is_known(&stretches, 10, 6));
-        // Also of a key that was not there: the stretch says so.
-        stretches.forget([key(15).successor()].iter());
-        assert!(!is_known(&stretches, 10, 6));
+    fn a_range_is_for_its_state_and_those_behind_it_until_it_is_written_to() {
+        let ranges = RangeCache::new(1 << 20);
+        learn(&ranges, 10, 20, 4);
+        assert!(is_known(&ranges, 10, 4) && is_known(&ranges, 19, 6));
+        assert!(!is_known(&ranges, 9, 4) && !is_known(&ranges, 20, 4) && !is_known(&ranges, 10, 2));
+        ranges.forget([key(9), key(20)].iter());
+        assert!(is_known(&ranges, 10, 6));
+        // Also of a key that was not there: the range says so.
+        ranges.forget([key(15).successor()].iter());
+        assert!(!is_known(&ranges, 10, 6));
     }
 
     #[test]
     fn what_overlaps_or_has_passed_is_not_learnt() {
-        let stretches = Stretches::new(1 << 20);
-        learn(&stretches, 10, 20, 4);
+        let ranges = RangeCache::new(1 << 20);
+        learn(&ranges, 10, 20, 4);
         for (from, to) in [(0, 11), (12, 13), (19, 30), (5, 40)] {
-            learn(&stretches, from, to, 4);
+            learn(&ranges, from, to, 4);
         }
-        stretches.learn(stretch(30, 40, 4), || false);
-        learn(&stretches, 20, 25, 4);
-        let known: Vec<u32> = (0..50).filter(|n| is_known(&stretches, *n, 4)).collect();
+        ranges.learn(cached(30, 40, 4), || false);
+        learn(&ranges, 20, 25, 4);
+        let known: Vec<u32> = (0..50).filter(|n| is_known(&ranges, *n, 4)).collect();
         assert_eq!(known, (10..25).collect::<Vec<_>>());
-        assert_eq!(stretches.count.load(SeqCst), 2);
+        assert_eq!(ranges.count.load(SeqCst), 2);
     }
 
     #[test]
     fn bytes_are_bounded_and_a_walk_over_more_finds_what_stays() {
-        let stretches = Stretches::new(4 << 20);
+        let ranges = RangeCache::new(4 << 20);
         let walk = || {
             let mut found = 0;
             for n in (0..100_000).step_by(40) {
-                if is_known(&stretches, n, 0) {
+                if is_known(&ranges, n, 0) {
                     found += 1;
-                } else if stretches.has_room() {
-                    learn(&stretches, n, n + 40, 0);
+                } else if ranges.has_room() {
+                    learn(&ranges, n, n + 40, 0);
                 }
             }
-            assert!(stretches.read().bytes <= 4 << 20);
+            assert!(ranges.read().bytes <= 4 << 20);
             found
         };
         assert_eq!(walk(), 0);
-        let kept = stretches.count.load(SeqCst);
+        let kept = ranges.count.load(SeqCst);
         assert!(kept > 500, "{kept}");
         // What has stayed is found by every walk, though each passes over more than fits.
         let found: Vec<usize> = (0..4).map(|_| walk()).collect();
         assert!(found.iter().all(|found| *found >= kept * 9 / 10), "{found:?} of {kept}");
         // And when nobody asks for it any more, it makes room.
         for _ in 0..(usize::from(CREDIT) + 1) * kept + 2 {
-            if stretches.has_room() {
-                learn(&stretches, 200_000, 200_040, 0);
+            if ranges.has_room() {
+                learn(&ranges, 200_000, 200_040, 0);
             }
         }
-        assert!(is_known(&stretches, 200_000, 0));
+        assert!(is_known(&ranges, 200_000, 0));
     }
 }

@@ -1,38 +1,38 @@
-//! Making stretches of what a walk passes over in the store.
+//! Fills the range cache with the rows that a walk reads from the tables.
 
 use bytes::Bytes;
 
-use super::hot::Hot;
-use super::stretches::Stretch;
+use super::point_cache::PointCache;
+use super::range_cache::CachedRange;
 use crate::{Entry, Key};
 
-pub(super) struct Gathering<'a> {
-    hot: &'a Hot,
+pub(super) struct RangeFill<'a> {
+    cache: &'a PointCache,
     /// The state that is walked over.
     sequence: u64,
     under_way: Option<Next>,
     /// What was passed over since there was no room.
     passed_bytes: usize,
-    /// It is part of a longer walk: there is a stretch before it, or behind.
+    /// It is part of a longer walk: there is a range before it, or behind.
     is_beside: bool,
 }
 
-/// A stretch that is not at its end yet.
+/// A range that is not at its end yet.
 struct Next {
     from: Key,
     buffer: Vec<u8>,
     ends: Vec<(u32, u32)>,
 }
 
-impl<'a> Gathering<'a> {
-    /// For a walk from `from`, perhaps beside a stretch.
-    pub fn new(hot: &'a Hot, sequence: u64, from: &Key, is_beside: bool) -> Self {
-        let under_way = hot.stretches().has_room().then(|| Next::new(from.clone(), hot.stretches().length()));
-        Self { hot, sequence, under_way, passed_bytes: 0, is_beside }
+impl<'a> RangeFill<'a> {
+    /// For a walk from `from`, perhaps beside a range.
+    pub fn new(cache: &'a PointCache, sequence: u64, from: &Key, is_beside: bool) -> Self {
+        let under_way = cache.ranges().has_room().then(|| Next::new(from.clone(), cache.ranges().length()));
+        Self { cache, sequence, under_way, passed_bytes: 0, is_beside }
     }
 
     pub fn add(&mut self, entry: &Entry<'_>) {
-        let length = self.hot.stretches().length();
+        let length = self.cache.ranges().length();
         if self.under_way.as_mut().is_some_and(|next| next.add(entry, length)) {
             return;
         }
@@ -43,9 +43,9 @@ impl<'a> Gathering<'a> {
             return;
         }
         self.passed_bytes = 0;
-        if self.hot.stretches().has_room() {
+        if self.cache.ranges().has_room() {
             let mut next = Next::new(copied(entry.key), length);
-            // One that is longer than a stretch is in none.
+            // One that is longer than a range is in none.
             self.under_way = next.add(entry, length).then_some(next);
         }
     }
@@ -58,12 +58,12 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// A short one by itself is not worth its keep: whoever reads a few entries will not read them faster for it. Between
+    /// A short range by itself is not worth its space: a few entries are not read faster from it. Between
     /// others it is, since to begin to walk in the store costs as much as hundreds of entries.
     fn keep(&mut self, next: Next, to: Key) {
-        if self.is_beside || next.buffer.len() >= self.hot.stretches().length() / 4 {
-            let stretch = Stretch::new((next.from, to), next.buffer, next.ends, self.sequence);
-            self.hot.learn_stretch(stretch, self.sequence);
+        if self.is_beside || next.buffer.len() >= self.cache.ranges().length() / 4 {
+            let cached = CachedRange::new((next.from, to), next.buffer, next.ends, self.sequence);
+            self.cache.learn_range(cached, self.sequence);
             self.is_beside = true;
         }
     }

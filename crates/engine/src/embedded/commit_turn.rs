@@ -1,14 +1,13 @@
-//! Whose turn it is to write: the writer's thread, or a caller who is alone.
+//! Which thread commits: the writer's, or that of a caller who is alone.
 //!
-//! Under load, decisions queue for the writer's thread: while one batch syncs, the next one gathers, so batches grow with
-//! the load. A caller who finds nobody waiting and nobody writing, and after a batch that had one decision only, writes
-//! on its own thread: it would sleep until the writer's thread has woken, synced and woken it again, and waking twice
-//! costs as much as the sync.
+//! Under load, decisions queue for the writer's thread. While one batch syncs, the next one gathers, so batches grow with the load.
+//! A lone caller would wait for two wake-ups, of the writer's thread and of its own, and these cost as much as the sync. So a caller
+//! commits on its own thread if nobody waits, nobody commits, and the batch before had one decision only.
 //!
-//! Meanwhile somebody has to watch the sockets: the runtime's place is handed over to another thread. That wakes one more, which
-//! then gets the next request, on another core than the client; it costs a tenth of a lone write. So it is left out
-//! if all that came lately came from this caller, and the last sync was short: whoever comes now waits for that sync. If it takes long,
-//! somebody is woken after all (`place.rs`).
+//! A caller that commits blocks a thread of the runtime. Usually another thread takes over its tasks and sockets
+//! (`block_in_place`). That wakes a thread, which then gets the next request, on another core than the client; it costs a tenth of a
+//! lone write. So it is left out if all recent calls came from this caller and the last sync was short. If the sync takes long
+//! after all, the watchdog wakes a thread (`watchdog.rs`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -19,13 +18,13 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::Shared;
 use super::callers::Callers;
 use super::metrics::add;
-use super::place::Place;
+use super::watchdog::Watchdog;
 use super::writer::Writer;
 use crate::{Fault, Job};
 
 /// How often to look after the store when nobody asks it anything: whether it has to be reopened, or the log's end can be sealed.
 const IDLE_POLL: Duration = Duration::from_secs(1);
-/// A commit that others can wait for without noticing.
+/// A commit this short blocks a thread of the runtime without harm.
 const SHORT_NANOS: u64 = 1_000_000;
 
 pub(super) enum Message {
@@ -34,24 +33,24 @@ pub(super) enum Message {
 }
 
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct CommitTurn {
     turn: Mutex<Turn>,
     /// Whether the last batch had one decision only: a hint that callers come one at a time.
     lonely: AtomicBool,
     pub callers: Callers,
-    pub place: Place,
+    pub watchdog: Watchdog,
     /// How long the last commit took.
     pub last_nanos: AtomicU64,
 }
 
-/// Held by whoever writes.
+/// Held by the thread that commits.
 #[derive(Default)]
 struct Turn {
-    /// The store is closed, or about to be: nobody else may open it again.
+    /// The store is closed, or about to be, and must not be opened again.
     closed: bool,
 }
 
-impl Turns {
+impl CommitTurn {
     fn wait(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,26 +58,26 @@ impl Turns {
 
 /// Writes `job` on the thread of its caller if that is the shortest way; else gives it back.
 pub(super) fn take(shared: &Shared, job: Box<dyn Job>) -> Option<Box<dyn Job>> {
-    let turns = &shared.turns;
-    if !turns.lonely.load(Relaxed) || shared.metrics.queued.load(Relaxed) != 1 || !may_block() {
+    let commit_turn = &shared.commit_turn;
+    if !commit_turn.lonely.load(Relaxed) || shared.metrics.queued.load(Relaxed) != 1 || !may_block() {
         return Some(job);
     }
-    let Ok(turn) = turns.turn.try_lock() else { return Some(job) };
+    let Ok(turn) = commit_turn.turn.try_lock() else { return Some(job) };
     if turn.closed {
         return Some(job);
     }
     add(&shared.metrics.written_alone, 1);
     let write = || Writer::new(shared).batch(job, || None);
-    if turns.callers.are_one() && turns.last_nanos.load(Relaxed) < SHORT_NANOS {
+    if commit_turn.callers.are_one() && commit_turn.last_nanos.load(Relaxed) < SHORT_NANOS {
         add(&shared.metrics.written_in_place, 1);
-        turns.place.keep(write);
+        commit_turn.watchdog.guard(write);
     } else {
         tokio::task::block_in_place(write);
     }
     None
 }
 
-/// Waits for more than a commit, with the runtime's place handed over.
+/// Waits for longer than a commit, while another thread takes over the runtime's work.
 pub(super) fn wait_long<R>(wait: impl FnOnce() -> R) -> R {
     if may_block() { tokio::task::block_in_place(wait) } else { wait() }
 }
@@ -106,11 +105,11 @@ impl Queue {
         let shared = self.shared.clone();
         let writer = Writer::new(&shared);
         while let Some(first) = self.next(&writer) {
-            let _turn = shared.turns.wait();
+            let _turn = shared.commit_turn.wait();
             let count = writer.batch(first, || self.next_now(&writer));
-            shared.turns.lonely.store(count == 1, Relaxed);
+            shared.commit_turn.lonely.store(count == 1, Relaxed);
         }
-        let mut turn = shared.turns.wait();
+        let mut turn = shared.commit_turn.wait();
         turn.closed = true;
         while let Ok(Message::Run(job)) = self.messages.try_recv() {
             writer.settle(job, Err(stopped()));
@@ -126,7 +125,7 @@ impl Queue {
                 Ok(Message::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => self.closing = true,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let shared = self.shared.clone();
-                    let _turn = shared.turns.wait();
+                    let _turn = shared.commit_turn.wait();
                     if writer.is_open() {
                         self.seal_end(writer);
                     } else {

@@ -1,13 +1,13 @@
-//! What a connection remembers of the query it was asked with last. A client signs a SAS once and sends it with every request; as
-//! long as the query stays the same, letter for letter, it is neither decoded nor verified again. If only the SAS stays the same,
-//! it is decoded, and not verified again.
+//! The proof cache of a connection: its last query, and what the SAS in it has proven. A client signs a SAS once and sends it with
+//! every request. A query with the same text is neither decoded nor verified again. If only the SAS is the same, the query is decoded,
+//! and its signature is not verified again.
 //!
 //! Held true:
-//! * what was proven to an account holds for that account as it was then: with other keys or settings it is another one;
-//! * what depends on the moment is not remembered: times are compared with those of each request;
-//! * the memory of one connection is its own, because addresses and protocols are proven, too;
-//! * the time it takes tells nobody how much of a remembered signature was guessed: texts are compared only where their hashes
-//!   agree, under a key that nobody knows.
+//! * a proof holds for the account as it was then: an account with other keys or settings is another value;
+//! * what depends on the time is not cached: start and expiry are compared with the clock for each request;
+//! * a connection has its own cache, because a SAS also restricts addresses and protocols;
+//! * the time of a comparison does not tell how much of a cached signature was guessed: texts are compared only if their hashes
+//!   agree, under a random key.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -23,7 +23,7 @@ use crate::auth::Proven;
 const TEXT_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
-pub struct Recall {
+pub struct ProofCache {
     key: RandomState,
     last: Mutex<Option<Last>>,
     tokens: Arc<Tokens>,
@@ -34,17 +34,17 @@ struct Last {
     hash: u64,
     /// As it was sent.
     text: String,
-    said: Arc<Said>,
+    said: Arc<ProvenQuery>,
 }
 
-impl Recall {
-    pub fn query(&self, text: &str) -> Result<Arc<Said>, Refusal> {
+impl ProofCache {
+    pub fn query(&self, text: &str) -> Result<Arc<ProvenQuery>, Refusal> {
         let hash = self.key.hash_one(text);
         let mut last = lock(&self.last);
         if let Some(last) = last.as_ref().filter(|last| last.hash == hash && last.text == text) {
             return Ok(last.said.clone());
         }
-        let said = Said { tokens: Some(self.tokens.clone()), ..Said::from(Query::parse(text)?) };
+        let said = ProvenQuery { tokens: Some(self.tokens.clone()), ..ProvenQuery::from(Query::parse(text)?) };
         let said = Arc::new(said);
         if text.len() <= TEXT_MAX {
             *last = Some(Last { hash, text: text.to_owned(), said: said.clone() });
@@ -88,14 +88,14 @@ impl Tokens {
 
 /// A query, and what it has proven.
 #[derive(Debug)]
-pub struct Said {
+pub struct ProvenQuery {
     query: Query,
     proven: Mutex<Option<Proven>>,
-    /// `None` where nobody will ask again.
+    /// `None` for a request whose connection keeps nothing.
     tokens: Option<Arc<Tokens>>,
 }
 
-impl Said {
+impl ProvenQuery {
     /// What it has proven to `account`, if it has.
     pub fn proven(&self, account: &Arc<Account>) -> Option<Proven> {
         lock(&self.proven).as_ref().filter(|proven| Arc::ptr_eq(&proven.account, account)).cloned()
@@ -115,19 +115,19 @@ impl Said {
         *lock(&self.proven) = Some(proven);
     }
 
-    /// Whether it has proven anything, to whomever.
+    /// Whether it has proven anything to any account.
     pub fn is_proven(&self) -> bool {
         lock(&self.proven).is_some()
     }
 }
 
-impl From<Query> for Said {
+impl From<Query> for ProvenQuery {
     fn from(query: Query) -> Self {
         Self { query, proven: Mutex::default(), tokens: None }
     }
 }
 
-impl Deref for Said {
+impl Deref for ProvenQuery {
     type Target = Query;
 
     fn deref(&self) -> &Query {
@@ -145,18 +145,18 @@ mod tests {
 
     #[test]
     fn the_same_text_is_the_same_query_and_any_other_is_not() {
-        let recall = Recall::default();
-        let first = recall.query("sv=1&sig=a%2B").unwrap();
+        let proofs = ProofCache::default();
+        let first = proofs.query("sv=1&sig=a%2B").unwrap();
         assert_eq!(first.get("sig"), Some("a+"));
-        assert!(Arc::ptr_eq(&first, &recall.query("sv=1&sig=a%2B").unwrap()));
+        assert!(Arc::ptr_eq(&first, &proofs.query("sv=1&sig=a%2B").unwrap()));
         for other in ["sv=1&sig=a%2b", "sv=1&sig=a%2B&", "sv=1&sig=a%2", "", "sv=1&sig=a%2B"] {
-            assert!(!Arc::ptr_eq(&first, &recall.query(other).unwrap()), "{other}");
+            assert!(!Arc::ptr_eq(&first, &proofs.query(other).unwrap()), "{other}");
         }
-        assert_eq!(recall.query("a=%ff").err(), Some(Refusal::InvalidUri));
+        assert_eq!(proofs.query("a=%ff").err(), Some(Refusal::InvalidUri));
         // What is too long is read, and not kept.
         let long = format!("prefix={}", "x".repeat(TEXT_MAX));
-        let kept = recall.query("a=b").unwrap();
-        assert_eq!(recall.query(&long).unwrap().get("prefix").map(str::len), Some(TEXT_MAX));
-        assert!(Arc::ptr_eq(&kept, &recall.query("a=b").unwrap()));
+        let kept = proofs.query("a=b").unwrap();
+        assert_eq!(proofs.query(&long).unwrap().get("prefix").map(str::len), Some(TEXT_MAX));
+        assert!(Arc::ptr_eq(&kept, &proofs.query("a=b").unwrap()));
     }
 }

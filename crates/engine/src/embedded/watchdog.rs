@@ -1,6 +1,6 @@
-//! A write that keeps the runtime's place, and who looks after it. As long as it syncs, no thread may be left that watches the
-//! sockets: good for a short sync, not for a disk that hangs, which stops writes and must not stop reads. So a thread of its own
-//! looks every 20 ms, as long as such writes come, and wakes one of the runtime's if one of them takes longer.
+//! Watches writes that block a thread of the runtime. While such a write syncs, there may be no thread left that polls the sockets.
+//! That is fine for a short sync, but a disk that hangs stops writes and must not stop reads. So a thread of its own checks every
+//! 20 ms, as long as such writes come, and wakes another thread of the runtime if one write takes longer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -9,58 +9,58 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// Longer than a sync, and short for whoever waits meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Longer than a usual sync, and short for the readers that wait.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(super) struct Place {
-    /// Writes that began to keep it, and whether the last of them still does.
+pub(super) struct Watchdog {
+    /// How many guarded writes have begun, and whether the last of them still runs.
     begun: AtomicU64,
-    kept: AtomicBool,
-    /// Whether somebody looks.
+    busy: AtomicBool,
+    /// Whether the watcher checks, or is parked.
     watched: AtomicBool,
-    /// Whose place it is.
+    /// The runtime whose thread is blocked.
     runtime: Mutex<Option<Handle>>,
     watcher: OnceLock<Thread>,
     closed: AtomicBool,
 }
 
-impl Place {
-    /// Runs `write` where the caller is. One at a time: whoever writes has the turn.
-    pub fn keep<R>(&self, write: impl FnOnce() -> R) -> R {
+impl Watchdog {
+    /// Runs `write` on the caller's thread. Only the holder of the commit turn writes, so there is one at a time.
+    pub fn guard<R>(&self, write: impl FnOnce() -> R) -> R {
         self.begun.fetch_add(1, SeqCst);
-        self.kept.store(true, SeqCst);
+        self.busy.store(true, SeqCst);
         if !self.watched.swap(true, SeqCst) {
             *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Handle::try_current().ok();
             self.wake_watcher();
         }
-        let _kept = Kept(self);
+        let _guarded = Guarded(self);
         write()
     }
 
-    /// The watcher's thread, until `close`.
+    /// Runs on the watcher's thread until `close`.
     pub fn watch(&self) {
         let _ = self.watcher.set(current());
         while !self.closed.load(SeqCst) {
             if self.watched.load(SeqCst) {
-                self.watch_a_while();
+                self.watch_while_busy();
             } else {
                 park();
             }
         }
     }
 
-    /// As long as writes come.
-    fn watch_a_while(&self) {
+    /// Checks as long as guarded writes come.
+    fn watch_while_busy(&self) {
         let mut seen = self.begun.load(SeqCst);
         loop {
-            park_timeout(LOOK_EVERY);
+            park_timeout(CHECK_EVERY);
             let begun = self.begun.load(SeqCst);
-            if begun == seen && self.kept.load(SeqCst) {
+            if begun == seen && self.busy.load(SeqCst) {
                 self.wake_runtime();
             } else if begun == seen {
                 self.watched.store(false, SeqCst);
-                // One that began just now has found it watched.
+                // A write that began just now has found the watcher awake, and did not wake it.
                 if self.begun.load(SeqCst) == seen || self.watched.swap(true, SeqCst) {
                     return;
                 }
@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// Anything to do wakes a thread of the runtime, which then stays with the sockets.
+    /// Any task wakes a thread of the runtime, which then polls the sockets.
     fn wake_runtime(&self) {
         if let Some(runtime) = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             drop(runtime.spawn(async {}));
@@ -91,10 +91,10 @@ impl Place {
     }
 }
 
-struct Kept<'a>(&'a Place);
+struct Guarded<'a>(&'a Watchdog);
 
-impl Drop for Kept<'_> {
+impl Drop for Guarded<'_> {
     fn drop(&mut self) {
-        self.0.kept.store(false, SeqCst);
+        self.0.busy.store(false, SeqCst);
     }
 }

@@ -1,7 +1,7 @@
-//! Work that goes on when nobody waits for it any more.
+//! Work that becomes a task of its own when its caller goes away: a write that has begun is finished though its client hangs up.
 //!
-//! A task of its own would do, and costs two wake-ups of other threads for each request. So the work is done in the task
-//! of whoever waits, and gets its own only if that one goes away.
+//! To spawn a task for each request would do, and costs two wake-ups of other threads. So the work is polled in the caller's task,
+//! and is spawned only when the caller drops it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,20 +10,20 @@ use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 
 /// Does `work` here; what is left of it when this is dropped goes on as a task of the runtime.
-pub fn onward<F>(work: F) -> Onward<F>
+pub fn detach_on_drop<F>(work: F) -> DetachOnDrop<F>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    Onward(Some(Box::pin(work)))
+    DetachOnDrop(Some(Box::pin(work)))
 }
 
-pub struct Onward<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+pub struct DetachOnDrop<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
 
-impl<F: Future<Output: Send> + Send + 'static> Future for Onward<F> {
+impl<F: Future<Output: Send> + Send + 'static> Future for DetachOnDrop<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out, so that what panics is not gone on with.
+        // Taken out, so that work which panics is not polled again.
         let mut work = self.0.take().expect("not polled after its end");
         let polled = work.as_mut().poll(context);
         if polled.is_pending() {
@@ -33,7 +33,7 @@ impl<F: Future<Output: Send> + Send + 'static> Future for Onward<F> {
     }
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Drop for Onward<F> {
+impl<F: Future<Output: Send> + Send + 'static> Drop for DetachOnDrop<F> {
     fn drop(&mut self) {
         // Without a runtime the process is at its end.
         if let (Some(rest), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
@@ -52,7 +52,7 @@ mod tests {
         for waits in [true, false] {
             let (go_on, wait) = oneshot::channel::<()>();
             let (done, seen) = oneshot::channel();
-            let mut work = onward(async move {
+            let mut work = detach_on_drop(async move {
                 let _ = wait.await;
                 let _ = done.send("done");
             });
