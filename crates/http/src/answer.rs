@@ -26,6 +26,17 @@ pub mod name {
     use http::header::HeaderName;
     names! {
         ACCEPT_RANGES = "accept-ranges";
+        ACL = "x-ms-acl";
+        CONTINUATION = "x-ms-continuation";
+        DELETION_ID = "x-ms-deletion-id";
+        ENCRYPTION_CONTEXT = "x-ms-encryption-context";
+        EXISTING_RESOURCE_TYPE = "x-ms-existing-resource-type";
+        LEASE_RENEWED = "x-ms-lease-renewed";
+        META_IS_FOLDER = "x-ms-meta-hdi_isfolder";
+        NAMESPACE_ENABLED = "x-ms-namespace-enabled";
+        PERMISSIONS = "x-ms-permissions";
+        PROPERTIES = "x-ms-properties";
+        RESOURCE_TYPE = "x-ms-resource-type";
         ACCESS_TIER = "x-ms-access-tier";
         ACCESS_TIER_CHANGE_TIME = "x-ms-access-tier-change-time";
         ACCESS_TIER_INFERRED = "x-ms-access-tier-inferred";

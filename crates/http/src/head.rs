@@ -136,6 +136,8 @@ pub struct Head {
     pub request_id: u128,
     /// Metadata names that were written with capitals, without their prefix.
     pub spelt: Vec<String>,
+    /// Whether the account has a hierarchical namespace. False until somebody has looked.
+    pub hierarchical: bool,
 }
 
 impl Head {
@@ -172,7 +174,8 @@ impl Head {
             Service::Queue => queue_target(place.rest)?,
             Service::File => file_target(place.rest, &query)?,
             Service::Table => crate::table::target(place.rest)?,
-            Service::Blob | Service::Dfs => target(place.rest, &query)?,
+            Service::Blob => target(place.rest, &query)?,
+            Service::Dfs => lake_target(place.rest)?,
         };
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
@@ -195,6 +198,7 @@ impl Head {
             machine: Timestamp::from_ticks(arrival.wall.ticks().saturating_sub(moved)),
             request_id: arrival.request_id,
             spelt: Vec::new(),
+            hierarchical: false,
             raw_path,
         })
     }
@@ -385,11 +389,24 @@ fn primary_name(name: &str) -> (&str, bool) {
 fn target(rest: &str, query: &Query) -> Result<Target, Refusal> {
     match rest.split_once('/') {
         None if rest.is_empty() => Ok(Target::Service),
+        // A call of the Data Lake API: it has no `$root`.
+        None if ["resource", "action"].iter().any(|name| query.get(name).is_some()) => lake_target(rest),
         None if query.get("restype").is_none() => Ok(in_root(blob_name(rest)?)),
         None => Ok(Target::Container(decode(rest)?)),
         Some((container, "")) => Ok(Target::Container(decode(container)?)),
         Some((container, blob)) => Ok(Target::Blob { container: decode(container)?, blob: blob_name(blob)? }),
     }
+}
+
+/// A single segment is a file system. Separators may be encoded, as some clients have them.
+fn lake_target(rest: &str) -> Result<Target, Refusal> {
+    let rest = blob_name(rest)?;
+    let (container, path) = rest.split_once('/').unwrap_or((&rest, ""));
+    Ok(match (container, path.trim_matches('/')) {
+        ("", _) => Target::Service,
+        (container, "") => Target::Container(container.to_owned()),
+        (container, _) => Target::Blob { container: container.to_owned(), blob: path.to_owned() },
+    })
 }
 
 /// Names in `$root` have no separators. AzCopy encodes them all where the host is a name and the account is in the path: it takes the

@@ -12,6 +12,7 @@ pub mod file;
 pub mod head;
 mod header_case;
 mod heads;
+pub mod lake;
 pub mod metrics;
 pub mod operation;
 pub mod queue;

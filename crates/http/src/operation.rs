@@ -12,7 +12,7 @@ pub use second::{By, Second};
 use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::serve::Ask;
-use crate::{blob, file, queue, table};
+use crate::{blob, file, lake, queue, table};
 
 /// What an operation acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,8 @@ pub struct Spec {
     pub moments: bool,
     /// The other resources that it touches.
     pub seconds: &'static [Second],
+    /// It is of the Data Lake API.
+    pub lake: bool,
 }
 
 impl Spec {
@@ -144,6 +146,7 @@ impl Spec {
         bearer_only: false,
         moments: false,
         seconds: &[],
+        lake: false,
     };
 
     /// Whether it changes what is stored.
@@ -243,6 +246,7 @@ pub static CATALOGUES: &[Catalogue] = &[
     Catalogue { name: "Queue", served: queue::SERVED },
     Catalogue { name: "Table", served: table::SERVED },
     Catalogue { name: "File", served: file::SERVED },
+    Catalogue { name: "DataLake", served: lake::SERVED },
 ];
 
 /// The operation of a row.
@@ -266,12 +270,22 @@ pub fn name(row: usize) -> &'static str {
 /// Finds the row of an operation of `service`: its place among all services' ([`served`]), and in the metrics. When there is none,
 /// says what to blame as precisely as the table allows.
 pub fn route_in(service: Of, head: &Head) -> Result<usize, Refusal> {
-    let (before, catalogue) = match service {
-        Of::Blob => (0, &CATALOGUES[0]),
-        Of::Queue => (1, &CATALOGUES[1]),
-        Of::Table => (2, &CATALOGUES[2]),
-        Of::File => (3, &CATALOGUES[3]),
+    let before = match service {
+        Of::Blob => 0,
+        Of::Queue => 1,
+        Of::Table => 2,
+        Of::File => 3,
     };
+    route_among(before, head)
+}
+
+/// The same for a call of the Data Lake API.
+pub fn route_lake(head: &Head) -> Result<usize, Refusal> {
+    route_among(CATALOGUES.len() - 1, head)
+}
+
+fn route_among(before: usize, head: &Head) -> Result<usize, Refusal> {
+    let catalogue = &CATALOGUES[before];
     let first: usize = CATALOGUES[..before].iter().map(|service| service.served.len()).sum();
     let asked = Asked::of(head);
     let at = catalogue.served.iter().position(|operation| operation.spec.matches(&asked));
@@ -349,8 +363,11 @@ mod tests {
         }
     }
 
-    fn specs_of(of: Of) -> impl Iterator<Item = &'static Spec> {
-        let catalogue = &CATALOGUES[of as usize];
+    fn specs_of(service: Service) -> impl Iterator<Item = &'static Spec> {
+        let catalogue = match service {
+            Service::Dfs => &CATALOGUES[4],
+            service => &CATALOGUES[service.properties().unwrap() as usize],
+        };
         catalogue.served.iter().map(|operation| operation.spec)
     }
 
@@ -390,7 +407,7 @@ mod tests {
         let of = CATALOGUES
             .iter()
             .position(|service| service.served.iter().any(|operation| operation.spec.name == spec.name));
-        let service = [Service::Blob, Service::Queue, Service::Table, Service::File][of.unwrap()];
+        let service = [Service::Blob, Service::Queue, Service::Table, Service::File, Service::Dfs][of.unwrap()];
         head_at(service, method, &format!("{path}?{}", query.join("&")), &headers)
     }
 
@@ -400,9 +417,8 @@ mod tests {
             for method in spec.methods {
                 let head = plainest(spec, method);
                 let asked = Asked::of(&head);
-                let of = head.service.properties().unwrap();
                 let reached: Vec<_> =
-                    specs_of(of).filter(|other| other.matches(&asked)).map(|other| other.name).collect();
+                    specs_of(head.service).filter(|other| other.matches(&asked)).map(|other| other.name).collect();
                 assert_eq!(reached, [spec.name], "{method}");
             }
         }
@@ -428,7 +444,7 @@ mod tests {
             ("x-ms-blob-content-length", &["", "1"]),
             ("x-ms-sequence-number-action", &["", "max"]),
         ];
-        let mut comps: Vec<_> = specs_of(Of::Blob).filter_map(|spec| spec.comp).collect();
+        let mut comps: Vec<_> = specs_of(Service::Blob).filter_map(|spec| spec.comp).collect();
         comps.sort_unstable();
         comps.dedup();
         comps.push("");
@@ -449,7 +465,7 @@ mod tests {
                     for method in ["GET", "HEAD", "PUT", "DELETE", "POST"] {
                         let head = head(method, &format!("{path}?restype={restype}&comp={comp}"), &headers);
                         let asked = Asked::of(&head);
-                        let reached = specs_of(Of::Blob).filter(|spec| spec.matches(&asked)).count();
+                        let reached = specs_of(Service::Blob).filter(|spec| spec.matches(&asked)).count();
                         assert!(reached <= 1, "{method} {path} {comp} {headers:?}");
                     }
                 }

@@ -8,7 +8,6 @@
 
 mod access;
 mod coalesce_wakes;
-mod lake;
 mod part;
 mod record;
 mod rehearse;
@@ -48,6 +47,7 @@ use crate::file;
 use crate::head::{Arrival, Head, Moved, PathStyle, ProofCache, Service, Target, guid};
 use crate::header_case::{CasedStream, HeaderCase};
 use crate::heads::{HEAD_MAX, Heads};
+use crate::lake;
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, Spec};
 use crate::recorder::Recorder;
@@ -344,6 +344,7 @@ impl Edge {
             self.fault_log.write(fault, &echo.id, now);
         }
         let code = match (&access, &done.outcome) {
+            (Some(_), Err(failure)) if is_lake => Some(lake::refuse::status(failure).code),
             (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
             (None, _) | (_, Ok(_)) => None,
         };
@@ -351,7 +352,7 @@ impl Edge {
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
         let manner = done.manner.as_ref();
         let mut answer = outcome.unwrap_or_else(|(failure, beside)| match is_lake {
-            true => lake::refuse(&failure, beside, &echo, now),
+            true => lake::refuse::answer(&failure, beside, echo.head_only, &echo.id, now),
             false => refuse(&failure, beside, done.subject, manner, &echo, now),
         });
         let micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -378,6 +379,8 @@ impl Edge {
         if head.method == Method::OPTIONS {
             return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
         }
+        let known = self.accounts.get(&head.account);
+        head.hierarchical = known.is_some_and(|account| account.settings().hierarchical_namespace);
         let origin = Origin::of(&head, &self.accounts);
         let manner = Manner::of(&head);
         let mut routed = None;
@@ -406,6 +409,10 @@ impl Edge {
         let store = match &watch {
             Some(watch) => store.witnessed(watch.witness.clone()),
             None => store,
+        };
+        let store = match settings.hierarchical_namespace {
+            true => store.acting_for(auth::caller(&identity, &grant, &head)),
+            false => store,
         };
         let edge = self.clone();
         let lagging = rehearse::lagging(&mut head, plan.as_deref());
@@ -463,9 +470,6 @@ impl Edge {
         let identity = auth::identify(head, &self.accounts)?;
         crate::table::untunnel(head)?;
         auth::permit_intent(&identity, head)?;
-        if lake::is_call(head) {
-            return Err(lake::refusal(&identity, head, &self.accounts).into());
-        }
         let row = route(head)?;
         *routed = Some(row);
         let spec = operation::served(row).spec;
@@ -475,6 +479,7 @@ impl Edge {
             return Err(Refusal::SecondaryIsReadOnly.into());
         }
         permit_feed(spec, head)?;
+        lake::permit_hierarchical(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
         Ok((row, identity, grant))
@@ -648,6 +653,9 @@ fn refuse(
 }
 
 fn route(head: &Head) -> Result<usize, Failure> {
+    if lake::is_call(head) {
+        return Ok(operation::route_lake(head)?);
+    }
     let of = match head.service {
         // Data Lake clients know one host in path style, and send calls of the Blob API there too.
         Service::Blob | Service::Dfs => Of::Blob,

@@ -296,6 +296,35 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
             "AllBatchSubRequestsShouldBeSameApi",
             "All batch subrequests should be the same api.",
         ),
+        ExpiryNotSupportedForDirectory => {
+            say(400, "ExpiryNotSupportedForDirectory", "Set Expiry is not supported for a directory")
+        }
+        HierarchicalNamespaceNotSupported { what } => say(
+            409,
+            "FeatureNotSupportedForHierarchicalNamespaceAccount",
+            "This feature is not supported for hierarchical namespace accounts.",
+        )
+        .with_any("Reason", what),
+        // So spelt.
+        InvalidAccessControlList => {
+            say(400, "InvaldAccessControlList", "The access control list value is invalid.")
+        }
+        InvalidContinuation => say(500, "InternalError", INTERNAL),
+        InvalidFlushPosition => say(
+            400,
+            "InvalidFlushPosition",
+            "The uploaded data is not contiguous or the position query parameter value is not equal to the length of the file after appending the uploaded data.",
+        ),
+        InvalidPermission => say(400, "InvalidPermission", "The permission value is invalid."),
+        InvalidRenameSourcePath => say(
+            409,
+            "InvalidRenameSourcePath",
+            "The source directory cannot be the same as the destination directory, nor can the destination be a subdirectory of the source directory.",
+        ),
+        PathAlreadyExists { .. } => say(409, "PathAlreadyExists", "The specified path already exists."),
+        SourcePathNotFound => {
+            say(404, "SourcePathNotFound", "The source path for a rename operation does not exist.")
+        }
         ResourceNotFound => say(404, "ResourceNotFound", "The specified resource does not exist."),
         ResourceTypeMismatch => say(
             409,

@@ -72,6 +72,18 @@ since! {
     Replication = 2019-12-12,
     /// Blob: `ImmutableStorageWithVersioningEnabled`.
     VersionedImmutability = 2020-10-2,
+    /// Blob: what is in a file system says whether it is a file or a directory.
+    ResourceType = 2020-10-2,
+    /// Blob: what is in a file system says whose it is.
+    PathOwners = 2020-6-12,
+    /// Data Lake: a create says that what it made is encrypted; a rename has an ETag.
+    PathEncrypted = 2020-8-4,
+    /// Data Lake: a create that finds the path taken says by what.
+    ExistingPath = 2022-11-2,
+    /// Data Lake: lists have the time of creation.
+    PathCreated = 2020-2-10,
+    /// Data Lake: lists have the time of expiry; a delete says whether it is for good.
+    PathExpiry = 2021-2-12,
     /// Blob: names that XML cannot hold are encoded in listings.
     EncodedNames = 2021-2-12,
     /// Blob: page ranges come in pages.

@@ -247,6 +247,8 @@ impl AccountSettings {
     fn check(&self) -> Result<(), BadSetting> {
         let contradiction = if self.hierarchical_namespace && self.versioning {
             "versioning is not to be had with a hierarchical namespace; turn one of them off"
+        } else if self.hierarchical_namespace && self.change_feed {
+            "a change feed is not to be had with a hierarchical namespace; turn one of them off"
         } else if self.immutability && !self.versioning {
             "immutability is a matter of versions; set versioning=on as well"
         } else {

@@ -17,7 +17,10 @@ use crate::{Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp
 pub struct Container {
     /// The incarnation: a container created again under the same name is another space.
     pub id: u128,
-    /// In what scope its blobs are encrypted when nobody says. Right behind the id, so that it is read without the rest.
+    /// Whether it is a file system: its blobs are files in directories, and it is one partition. Right behind the id, so that both are
+    /// read without the rest.
+    pub hierarchical: bool,
+    /// In what scope its blobs are encrypted when nobody says. Before the rest, for the same reason.
     pub scope: Option<ContainerScope>,
     pub etag: ETag,
     pub modified: Timestamp,
@@ -92,6 +95,7 @@ impl CreateContainer {
             Some(_) => Err(Refusal::ContainerAlreadyExists),
             None => Ok(Container {
                 id: self.id,
+                hierarchical: false,
                 scope: self.scope.clone(),
                 etag: ETag::of(now),
                 modified: now,
@@ -101,6 +105,13 @@ impl CreateContainer {
                 lease: Lease::Available,
             }),
         }
+    }
+}
+
+impl Container {
+    /// The same as a file system, in an account with a hierarchical namespace.
+    pub fn as_file_system(self, hierarchical: bool) -> Self {
+        Self { hierarchical, ..self }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod depth;
 pub mod etag;
 pub mod feed;
 pub mod file;
+pub mod lake;
 pub mod lease;
 pub mod metadata;
 pub mod names;

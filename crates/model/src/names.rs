@@ -105,6 +105,11 @@ impl BlobName {
 }
 
 impl BlockId {
+    /// One that the service makes for itself.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
     /// Reads the `blockid` of Put Block: canonical Base64, padded.
     pub fn from_base64(text: &str) -> Result<Self, Refusal> {
         let invalid = |reason: &'static str| Refusal::InvalidQueryParameterValue {

@@ -143,6 +143,21 @@ pub enum Refusal {
     ShareSnapshotOperationNotSupported,
     SharingViolation,
 
+    // Paths of a hierarchical namespace
+    ExpiryNotSupportedForDirectory,
+    HierarchicalNamespaceNotSupported {
+        what: Cow<'static, str>,
+    },
+    InvalidAccessControlList,
+    InvalidContinuation,
+    InvalidFlushPosition,
+    InvalidPermission,
+    InvalidRenameSourcePath,
+    PathAlreadyExists {
+        is_directory: bool,
+    },
+    SourcePathNotFound,
+
     // Tables and entities
     Table(crate::table::Refused),
 

@@ -70,7 +70,13 @@ impl Ask {
             AccountCommand::List => Ask::List,
             AccountCommand::Show { name, keys } => Ask::Show { name: name.clone(), keys: *keys },
             AccountCommand::Set { name, changes } => Ask::Set { name: name.clone(), changes: pairs(changes)? },
-            AccountCommand::Create { name, changes } => Ask::Create { name: name.clone(), changes: pairs(changes)? },
+            AccountCommand::Create { name, hierarchical_namespace, changes } => {
+                let mut changes = pairs(changes)?;
+                if *hierarchical_namespace {
+                    changes.push(("hierarchical-namespace".to_owned(), "on".to_owned()));
+                }
+                Ask::Create { name: name.clone(), changes }
+            }
             AccountCommand::Delete { name } => Ask::Delete { name: name.clone() },
             AccountCommand::RevokeDelegationKeys { name } => Ask::RevokeDelegationKeys { name: name.clone() },
             AccountCommand::RotateKey { name, which } => Ask::RotateKey {

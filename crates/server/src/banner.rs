@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use lazuli_http::Service;
 
 use crate::listen::Door;
-use crate::settings::{DEVELOPMENT_KEY, Place, Settings};
+use crate::settings::{DEVELOPMENT_KEY, LAKE_ACCOUNT, Place, Settings};
 
 /// Where something listens.
 pub struct Listening {
@@ -18,7 +18,7 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
     let scheme = settings.scheme();
     let mut lines = vec![format!("Lazuli {}", env!("CARGO_PKG_VERSION")), String::new()];
     for (name, _) in &settings.account_names {
-        for (door, listening) in services {
+        for (door, listening) in services.iter().filter(|(door, _)| shows(name.as_str(), *door)) {
             let (at, note) = (reachable(listening.at), note(*door, listening));
             if *door == Door::Smb {
                 let (ip, port, name) = (at.ip(), at.port(), name.as_str());
@@ -49,21 +49,29 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
             Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => {
                 format!("{}Endpoint={scheme}://{}/{name};", door.name(), reachable(listening.at))
             }
+            Door::Api(Service::Dfs) if name == LAKE_ACCOUNT => {
+                format!("DfsEndpoint={scheme}://{}/{name};", reachable(listening.at))
+            }
             // Connection strings have no word for them.
             Door::Api(Service::Dfs) | Door::Website | Door::Smb => String::new(),
         };
-        let endpoints: String = services.iter().map(endpoint).collect();
+        let endpoints: String = services.iter().filter(|(door, _)| shows(name, *door)).map(endpoint).collect();
         lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
     }
     lines.push(String::new());
     lines.join("\n")
 }
 
+/// The account for lake tools is shown where they look for it.
+fn shows(account: &str, door: Door) -> bool {
+    account != LAKE_ACCOUNT || matches!(door, Door::Api(Service::Blob | Service::Dfs))
+}
+
 fn note(door: Door, listening: &Listening) -> String {
     let about = match door {
         Door::Website => "once it is enabled",
         Door::Smb => "the password is the account's key",
-        Door::Api(Service::Dfs) => "tells clients that accounts are flat",
+        Door::Api(Service::Dfs) => "Data Lake; also on the Blob endpoint",
         Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => "",
     };
     match (about, moved(listening)) {

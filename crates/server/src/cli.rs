@@ -166,6 +166,9 @@ pub enum AccountCommand {
     /// Make an account with two new keys, and print them
     Create {
         name: String,
+        /// Real directories: an account for Data Lake Storage
+        #[arg(long)]
+        hierarchical_namespace: bool,
         #[arg(value_name = "SETTING=VALUE")]
         changes: Vec<String>,
     },
@@ -252,7 +255,7 @@ pub struct Flags {
     #[arg(long, value_name = "PORT", global = true)]
     pub file_port: Option<u16>,
 
-    /// Data Lake: accounts say that they have no hierarchical namespace [default: 10004, or a free port]
+    /// Data Lake Storage [default: 10004, or a free port]
     #[arg(long, value_name = "PORT", global = true)]
     pub dfs_port: Option<u16>,
 

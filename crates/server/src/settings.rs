@@ -24,6 +24,9 @@ pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
+/// Another with the same key, and a hierarchical namespace: lake tools need no configuration but its name.
+pub const LAKE_ACCOUNT: &str = "devstorelake1";
+
 const DEFAULT_FILE_PORT: u16 = 10003;
 const DEFAULT_DFS_PORT: u16 = 10004;
 const DEFAULT_WEB_PORT: u16 = 10005;
@@ -111,6 +114,7 @@ impl Settings {
         let tls = certificate(flags)?.map(Tls::open).transpose()?;
         let given = [account_file(flags.account_file.as_deref())?, flags.accounts.clone()].concat();
         let (mut accounts, account_names, account_keys) = accounts(&given, !flags.no_development_account)?;
+        let is_development = given.is_empty() && !flags.no_development_account;
         let (trust, key_sources) = oauth::trust(flags, tls.is_some())?;
         if let Some(trust) = trust {
             accounts.accept_tokens(trust);
@@ -121,7 +125,7 @@ impl Settings {
             place: Place::of(flags)?,
             accounts,
             account_names,
-            account_settings: account_settings(&flags.settings)?,
+            account_settings: account_settings(&flags.settings, is_development)?,
             account_keys,
             smb_encryption: match flags.smb_encrypt {
                 SmbEncrypt::Offered => Encryption::Offered,
@@ -254,6 +258,7 @@ fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(Accou
     }
     if keys_of.is_empty() && development {
         keys_of.insert(DEVELOPMENT_ACCOUNT, vec![DEVELOPMENT_KEY]);
+        keys_of.insert(LAKE_ACCOUNT, vec![DEVELOPMENT_KEY]);
     }
     let mut accounts = Accounts::new();
     let (mut names, mut texts) = (Vec::new(), BTreeMap::new());
@@ -304,8 +309,11 @@ fn exposed(flags: &Flags) -> Vec<String> {
 }
 
 /// `NAME:SETTING=VALUE`. The values are judged when they are made.
-fn account_settings(given: &[String]) -> Result<Vec<(AccountName, Changes)>, String> {
+fn account_settings(given: &[String], is_development: bool) -> Result<Vec<(AccountName, Changes)>, String> {
     let mut of: BTreeMap<AccountName, Changes> = BTreeMap::new();
+    if let Some(lake) = AccountName::parse(LAKE_ACCOUNT).ok().filter(|_| is_development) {
+        of.insert(lake, vec![("hierarchical-namespace".to_owned(), "on".to_owned())]);
+    }
     for text in given {
         let (name, setting) = text.split_once(':').ok_or_else(|| {
             format!("--setting {text}: write NAME:SETTING=VALUE, as in devstoreaccount1:versioning=on")
@@ -327,7 +335,7 @@ mod tests {
 
     #[test]
     fn accounts_replace_the_development_account() {
-        assert_eq!(names(&[]).unwrap(), ["devstoreaccount1"]);
+        assert_eq!(names(&[]).unwrap(), ["devstoreaccount1", "devstorelake1"]);
         assert_eq!(names(&["one:a2V5"]).unwrap(), ["one"]);
         assert_eq!(names(&["one:a2V5;two:a2V5:a2V5", "three:a2V5"]).unwrap(), ["one", "three", "two"]);
     }

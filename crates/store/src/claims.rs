@@ -138,6 +138,11 @@ pub(crate) fn release(
 pub(crate) struct Trash(pub Vec<Garbage>);
 
 impl Trash {
+    /// Writes it down; the keys it is under when there was any, for the sweeper to hear of ([`crate::Store::hint_left`]).
+    pub fn leave(self, txn: &mut Txn<'_>, keys: &BlobKeys) -> Option<BlobKeys> {
+        self.write(txn, keys).then(|| keys.clone())
+    }
+
     /// Writes it down; true when there was any, and the sweeper should hear of it.
     pub fn write(self, txn: &mut Txn<'_>, keys: &BlobKeys) -> bool {
         if self.0.is_empty() {

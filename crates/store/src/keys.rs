@@ -9,6 +9,8 @@ use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
 use crate::feed::{Noting, Told};
+pub use crate::lake::keys::{Located, NOWHERE, ROOT_NODE, TreeKeys, node_id, owner_of};
+use crate::lake::keys::{NODE, NODE_NAME, id_bytes, read_id};
 use crate::transact::Target;
 use crate::{ContainerAt, QueueAt, TableAt};
 
@@ -56,6 +58,11 @@ pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 pub const NOTED: Column = Column(b'f');
+
+// Columns of a file system's space, beside those of a container: names, and what they stand for.
+pub const ENTRIES: Column = Column(b'D');
+pub const PATH_NODES: Column = Column(b'M');
+pub const REMOVED: Column = Column(b'R');
 
 // Columns of a queue's space. None of their letters is one of a container's, so that a key shows whose it is.
 pub const HEADS: Column = Column(b'h');
@@ -210,6 +217,9 @@ pub fn expired_until(space: Space, now: Timestamp) -> Key {
 /// The name that a row of most of a container's columns begins with.
 pub fn name_of(key: &Key) -> Bytes {
     let row = key.row();
+    if row.starts_with(&NODE) && row.len() >= NODE_NAME {
+        return row.slice(..NODE_NAME);
+    }
     let end = row.iter().position(|byte| *byte == 0).unwrap_or(row.len());
     row.slice(..end)
 }
@@ -366,6 +376,18 @@ impl BlobKeys {
         Self { space, name, told: Told::NOBODY }
     }
 
+    /// Of a file or directory, which is known by its id.
+    pub fn node(space: Space, id: u128) -> Self {
+        Self::of(space, [&NODE[..], &id_bytes(id)].concat().into())
+    }
+
+    pub fn located(&self) -> Located {
+        match self.name.strip_prefix(&NODE[..]).and_then(read_id) {
+            Some(id) => Located::Node(id),
+            None => Located::Flat(self.name.clone()),
+        }
+    }
+
     /// A change that is told, at `time`.
     pub fn noted(&self, time: Timestamp, what: Noting, which: Which) -> Key {
         let ticks = match which {
@@ -377,7 +399,7 @@ impl BlobKeys {
     }
 
     pub fn partition(&self) -> Partition {
-        Partition::new(self.space, self.name.clone())
+        Partition::new(self.space, owner_of(&self.name))
     }
 
     /// For a transaction that writes the blob: it asks first for these rows, of which most names have one at most.

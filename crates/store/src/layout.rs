@@ -24,7 +24,10 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 43] = [
+const COLUMNS: [(Column, Owner); 46] = [
+    (keys::ENTRIES, Owner::Space),
+    (keys::PATH_NODES, Owner::Space),
+    (keys::REMOVED, Owner::Space),
     (file::NAMES, Owner::Space),
     (file::NODES, Owner::Space),
     (file::CHILDREN, Owner::Space),
@@ -86,7 +89,7 @@ pub fn layout(key: &Key) -> Option<Partition> {
 fn owner(key: &Key) -> Option<Bytes> {
     let row = key.row();
     let (_, owner) = COLUMNS.iter().find(|(column, _)| *column == key.column())?;
-    match *owner {
+    let name = match *owner {
         Owner::Space => Some(Bytes::new()),
         Owner::Name => Some(name(&row)),
         Owner::Between(before, behind) => between(&row, before, behind),
@@ -95,7 +98,9 @@ fn owner(key: &Key) -> Option<Bytes> {
             let (second, _) = nuls.nth(1)?;
             between(&row, second + 1, behind)
         }
-    }
+    };
+    // What hangs on an id is in the one partition of its file system.
+    name.map(|name| keys::owner_of(&name))
 }
 
 fn name(row: &Bytes) -> Bytes {
@@ -149,7 +154,7 @@ mod tests {
     use lazuli_model::{AccountName, ContainerName, QueueName, TableName, Timestamp};
 
     use super::*;
-    use crate::keys::{BlobKeys, Past, QueueKeys, TableKeys};
+    use crate::keys::{BlobKeys, Located, Past, QueueKeys, TableKeys, TreeKeys};
     use crate::{ContainerAt, QueueAt, ShareAt, TableAt};
 
     fn owned(key: &Key, by: &Partition) {
@@ -187,6 +192,29 @@ mod tests {
             }
             all.iter().for_each(|key| owned(key, &keys.partition()));
         }
+        let tree = TreeKeys::new(11);
+        let (path, id) = ("dir/file", keys::node_id(0x08dc_0000_0000_0001, 3));
+        for key in [tree.entry(id, "file"), tree.node(id), tree.removed(path, 5), tree.removed_under("dir")] {
+            owned(&key, &tree.partition());
+        }
+        let (file, time) = (tree.blob(id), Timestamp::from_ticks(0x0100_0000_0000_0001));
+        assert_eq!(file.located(), Located::Node(id));
+        let piece = Piece { extent: 3, offset: 0x0100, length: 1, seal: 0 };
+        let of_file = [
+            file.base(),
+            file.pending(),
+            file.snapshot(time),
+            file.chunk(1, 2),
+            file.garbage(3),
+            file.expiry(time),
+            file.claim(&piece),
+            file.window(1, 2, 3),
+            file.due(time, Which::Current),
+            file.tagged("tag", "value"),
+        ];
+        of_file.iter().for_each(|key| owned(key, &tree.partition()));
+        assert_eq!(keys::name_of(&file.garbage(3)), file.name);
+        assert_eq!(keys::TreeKeys::read_removed(&tree.removed(path, 5)), Some((path.to_owned(), 5)));
         let queue = QueueKeys::new(8);
         let place = Place { visible: Timestamp::from_ticks(1), inserted: Timestamp::from_ticks(2) };
         [queue.head(), queue.message(place), queue.text(place.inserted)]

@@ -17,6 +17,7 @@ mod detach_on_drop;
 mod feed;
 mod file;
 mod keys;
+mod lake;
 mod layout;
 mod manifest;
 mod md5;
@@ -46,6 +47,10 @@ pub use file::{
     NewEntry, Notice, OpenFile, Opened, Patience, RangeList, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through,
     Waiting, Wanted, Watch, permission_of,
 };
+pub use lake::{
+    AccessFailure, AccessWalk, AccessWalked, DeletePath, DeletedPath, ListPaths, PathAccess, PathAt, PathItem,
+    PathPage, UndeletedPath,
+};
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
@@ -64,6 +69,7 @@ pub use lazuli_engine::Fault;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::Rehydration;
 use lazuli_model::feed::Cause;
+use lazuli_model::lake::Caller;
 use lazuli_model::{AccountName, BlobName, ContainerName, Refusal, Timestamp};
 
 /// The protocol said no, or the machine broke.
@@ -128,6 +134,8 @@ pub struct Store {
     cause: Option<Arc<Cause>>,
     /// Who wants to know what the decisions of this request saw.
     witness: Option<Arc<Witness>>,
+    /// Who acts by this store. Lists of a file system are asked for them.
+    caller: Arc<Caller>,
 }
 
 impl Store {
@@ -150,6 +158,7 @@ impl Store {
             feeds: Arc::default(),
             cause: None,
             witness: None,
+            caller: Arc::default(),
         }
     }
 
@@ -171,6 +180,11 @@ impl Store {
     /// Whose decisions `witness` follows.
     pub fn witnessed(self, witness: Arc<Witness>) -> Self {
         Self { witness: Some(witness), ..self }
+    }
+
+    /// The same store, for what `caller` asks.
+    pub fn acting_for(&self, caller: Caller) -> Self {
+        Self { caller: Arc::new(caller), ..self.clone() }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

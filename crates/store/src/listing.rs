@@ -4,6 +4,7 @@
 
 use lazuli_model::blob::{Blob, Deleted};
 use lazuli_model::container::Container;
+use lazuli_model::lake::Node;
 use lazuli_model::{BlobName, ContainerName, Refusal, Timestamp};
 
 #[derive(Clone, Debug, Default)]
@@ -71,12 +72,18 @@ pub struct BlobItem {
     /// No blob is there any more, only versions; this is the newest.
     pub versions_only: bool,
     pub blob: Blob,
+    /// Of a file system, what it is beside its record.
+    pub node: Option<Box<Node>>,
+    /// By what it can be brought back, if it was deleted from a file system.
+    pub deletion: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
 pub enum Entry {
     Blob(Box<BlobItem>),
     Prefix(String),
+    /// The same of a file system, where it is a directory.
+    Directory(Box<BlobItem>),
 }
 
 #[derive(Clone, Debug)]

@@ -130,7 +130,11 @@ impl Store {
                     self.is_pinned(&content_pins(keys.space, forget.content, &keys.name)).await?
                 }
                 Garbage::Pieces(runs) => self.any_piece_pinned(runs).await?,
-                Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Cut | Garbage::Purged { .. } => false,
+                Garbage::Epoch { .. }
+                | Garbage::Superseded { .. }
+                | Garbage::Cut
+                | Garbage::Purged { .. }
+                | Garbage::Subtree => false,
             };
             if pinned {
                 return Ok(false);

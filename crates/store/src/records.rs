@@ -12,6 +12,7 @@ use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::file::arbiter::Open;
 use lazuli_model::file::{Sddl, Share};
+use lazuli_model::lake::Node;
 use lazuli_model::queue::{Message, Place as QueuePlace, Queue};
 use lazuli_model::service::ServiceProperties;
 use lazuli_model::table::{Entity as TableEntity, Table};
@@ -20,8 +21,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::account::AccountRow;
+use crate::container::earlier::{DeletedFlatContainer, FlatContainer};
 use crate::crypt::Cipher;
 use crate::file::rows as file;
+pub use crate::lake::rows::{NodeId, RemovedPath};
 use crate::secrets::SealedBox;
 use crate::sparse::Forgetting;
 
@@ -117,7 +120,7 @@ fn reread<T: Record + Serialize>(bytes: &Bytes) -> Result<Bytes, Fault> {
 records!(
     Account,
     Blob,
-    Container,
+    Container = 2 from FlatContainer,
     ServiceProperties,
     DeadSpace,
     Pending = 2 from PendingUnleased,
@@ -136,7 +139,10 @@ records!(
     PastTags,
     Due,
     Cut,
-    DeletedContainer,
+    DeletedContainer = 2 from DeletedFlatContainer,
+    Node,
+    NodeId,
+    RemovedPath,
     TagName,
     Table,
     TableEntity,
@@ -164,6 +170,8 @@ records!(
 );
 
 record!(PendingUnleased);
+record!(FlatContainer);
+record!(DeletedFlatContainer);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])
@@ -205,21 +213,33 @@ fn decode_versions<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
 /// In what scope a container's blobs are encrypted, without the rest of its record.
 pub fn decode_container_scope(bytes: &[u8]) -> Result<Option<ContainerScope>, Fault> {
     match bytes.split_first() {
-        // The second field of version 1.
-        Some((1, body)) => postcard::take_from_bytes::<(u128, Option<ContainerScope>)>(body)
-            .map(|((_, scope), _)| scope)
+        Some((2, body)) => postcard::take_from_bytes::<(u128, bool, Option<ContainerScope>)>(body)
+            .map(|((_, _, scope), _)| scope)
             .map_err(|_| corrupt::<Container>(bytes)),
         Some(_) | None => decode::<Container>(bytes).map(|container| container.scope),
     }
 }
 
-/// A container's id without the rest of its record: all that most operations on blobs want to know of it.
+/// What most operations on blobs want to know of a container: where its blobs are, and how they are laid out there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    pub id: u128,
+    pub hierarchical: bool,
+}
+
+/// That much of a container's record, without the rest.
+pub fn decode_container_home(bytes: &[u8]) -> Result<Home, Fault> {
+    let home = match bytes.split_first() {
+        // The first fields.
+        Some((1, body)) => postcard::take_from_bytes(body).map(|(id, _)| Home { id, hierarchical: false }),
+        Some((2, body)) => postcard::take_from_bytes(body).map(|((id, hierarchical), _)| Home { id, hierarchical }),
+        Some(_) | None => return Err(corrupt::<Container>(bytes)),
+    };
+    home.map_err(|_| corrupt::<Container>(bytes))
+}
+
 pub fn decode_container_id(bytes: &[u8]) -> Result<u128, Fault> {
-    match bytes.split_first() {
-        // The id is the first field of version 1.
-        Some((1, body)) => postcard::take_from_bytes(body).map(|(id, _)| id).map_err(|_| corrupt::<Container>(bytes)),
-        Some(_) | None => decode::<Container>(bytes).map(|container| container.id),
-    }
+    decode_container_home(bytes).map(|home| home.id)
 }
 
 pub fn corrupt<T: Record>(bytes: &[u8]) -> Fault {
@@ -452,6 +472,8 @@ pub enum Garbage {
     Purged {
         until: Timestamp,
     },
+    /// A file or directory that has no name any more, with all that is below it.
+    Subtree,
 }
 
 /// Snapshots that were deleted together and were too many for one transaction. They are gone for everybody, but for the sweeper, which

@@ -6,10 +6,12 @@
 use bytes::Bytes;
 use lazuli_engine::content::Staged;
 use lazuli_engine::{EngineExt, Fault, Halt, Key, Partition, Space, Stop, Txn, Want};
+use lazuli_model::lake::{LakePath, Right};
 use lazuli_model::{Refusal, Timestamp};
 
-use crate::keys::{self, BlobKeys};
-use crate::records::{self, Record};
+use crate::keys::{self, BlobKeys, TreeKeys};
+use crate::lake::{Address, PathAddress};
+use crate::records::{self, Home, Record};
 use crate::{BlobAt, ContainerAt, Failure, Store, Witness, detach_on_drop};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
@@ -132,13 +134,34 @@ impl Store {
 
     /// The id of a container that exists right now.
     pub(crate) async fn container_id(&self, at: &ContainerAt) -> Result<u128, Failure> {
-        self.container_id_if_any(at).await?.ok_or_else(|| Refusal::ContainerNotFound.into())
+        Ok(self.home(at).await?.id)
     }
 
     pub(crate) async fn container_id_if_any(&self, at: &ContainerAt) -> Result<Option<u128>, Failure> {
+        Ok(self.home_if_any(at).await?.map(|home| home.id))
+    }
+
+    /// Where the blobs of a container are that exists right now.
+    pub(crate) async fn home(&self, at: &ContainerAt) -> Result<Home, Failure> {
+        self.home_if_any(at).await?.ok_or_else(|| Refusal::ContainerNotFound.into())
+    }
+
+    pub(crate) async fn home_if_any(&self, at: &ContainerAt) -> Result<Option<Home>, Failure> {
         let key = keys::container(at.account.as_str(), at.container.as_str());
         let bytes = self.look(&keys::container_partition(at), |txn| Ok(txn.get(&key)?)).await?;
-        Ok(bytes.map(|bytes| records::decode_container_id(&bytes)).transpose()?)
+        Ok(bytes.map(|bytes| records::decode_container_home(&bytes)).transpose()?)
+    }
+
+    /// A blob in a container that is there: by its name, or by the path to it.
+    pub(crate) fn address_in(&self, home: Home, at: &BlobAt) -> Result<Address, Refusal> {
+        if !home.hierarchical {
+            return Ok(Address::Flat(BlobKeys::new(home.id, at.blob.as_str())));
+        }
+        Ok(Address::Path(self.path_in(home, LakePath::parse(at.blob.as_str())?)))
+    }
+
+    pub(crate) fn path_in(&self, home: Home, path: LakePath) -> PathAddress {
+        PathAddress { keys: TreeKeys::new(home.id), path, caller: self.caller.clone() }
     }
 
     /// Looks at a blob. What is refused in a container that has gone meanwhile, whose rows go one by one, is looked at afresh: then
@@ -148,12 +171,29 @@ impl Store {
         at: &BlobAt,
         look: impl Fn(&mut Txn<'_>, &BlobKeys) -> Decided<T> + Send + Sync,
     ) -> Result<(BlobKeys, T), Failure> {
+        self.look_blob_by(at, Right::Read, look).await
+    }
+
+    /// The same, where another right than to read is needed.
+    pub(crate) async fn look_blob_by<T: Send>(
+        &self,
+        at: &BlobAt,
+        right: Right,
+        look: impl Fn(&mut Txn<'_>, &BlobKeys) -> Decided<T> + Send + Sync,
+    ) -> Result<(BlobKeys, T), Failure> {
         let container = at.container_at();
         loop {
-            let keys = BlobKeys::new(self.container_id(&container).await?, at.blob.as_str());
-            match self.look(&keys.partition(), |txn| look(txn, &keys)).await {
-                Ok(seen) => return Ok((keys, seen)),
-                Err(Failure::Refused(_)) if self.container_id(&container).await? != keys.space.0 => {}
+            let home = self.home(&container).await?;
+            let address = self.address_in(home, at)?;
+            let partition = address.partition();
+            let looked = self.look(&partition, |txn| {
+                let keys = address.find(txn, right)?;
+                let seen = look(txn, &keys)?;
+                Ok((keys.into_owned(), seen))
+            });
+            match looked.await {
+                Ok(seen) => return Ok(seen),
+                Err(Failure::Refused(_)) if self.container_id(&container).await? != home.id => {}
                 Err(failure) => return Err(failure),
             }
         }

@@ -115,6 +115,7 @@ async fn names(store: &Store, prefix: &str) -> Vec<String> {
     let name = |entry| match entry {
         Entry::Blob(item) => item.name.as_str().to_owned(),
         Entry::Prefix(prefix) => prefix,
+        Entry::Directory(item) => item.name.as_str().to_owned(),
     };
     page.entries.into_iter().map(name).collect()
 }

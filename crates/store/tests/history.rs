@@ -467,7 +467,7 @@ async fn the_past_is_found_by_its_tags() {
             .iter()
             .filter_map(|entry| match entry {
                 Entry::Blob(item) => item.blob.version.filter(|_| item.name.as_str() == "a"),
-                Entry::Prefix(_) => None,
+                Entry::Prefix(_) | Entry::Directory(_) => None,
             })
             .collect();
         let which = Which::Version(ids[1]);

@@ -13,6 +13,7 @@ use world::*;
 fn short(entry: &Entry) -> String {
     match entry {
         Entry::Prefix(prefix) => format!("{prefix}*"),
+        Entry::Directory(item) => format!("{}/*", item.name.as_str()),
         Entry::Blob(item) if item.snapshot.is_some() => format!("{}@", item.name),
         Entry::Blob(item) if item.uncommitted => format!("{}?", item.name),
         Entry::Blob(item) => item.name.to_string(),

@@ -80,6 +80,7 @@ async fn names(world: &World) -> Vec<String> {
     let name = |entry: &lazuli_store::Entry| match entry {
         lazuli_store::Entry::Blob(item) => item.name.as_str().to_owned(),
         lazuli_store::Entry::Prefix(prefix) => prefix.clone(),
+        lazuli_store::Entry::Directory(item) => item.name.as_str().to_owned(),
     };
     page.entries.iter().map(name).collect()
 }

@@ -552,6 +552,7 @@ impl Run {
             .map(|entry| match entry {
                 Entry::Blob(item) => (item.name.to_string(), item.snapshot.unwrap_or(Timestamp::from_ticks(u64::MAX))),
                 Entry::Prefix(prefix) => panic!("a flat listing has no {prefix}"),
+                Entry::Directory(item) => panic!("a flat container has no {:?}", item.name),
             })
             .collect();
         let last = |name: &String| (name.clone(), Timestamp::from_ticks(u64::MAX));

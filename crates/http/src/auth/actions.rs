@@ -46,6 +46,9 @@ fn on_blobs(spec: &Spec, head: &Head) -> Action {
     if spec.restype == Some("account") {
         return Action::Any;
     }
+    if spec.lake {
+        return on_paths(spec);
+    }
     match spec.on {
         On::Service => match spec.comp {
             Some("list") => Action::ContainerRead,
@@ -84,6 +87,23 @@ fn on_blobs(spec: &Spec, head: &Head) -> Action {
             Some(_) | None if deletes(spec) => Action::BlobDelete,
             Some(_) | None => Action::BlobWrite,
         },
+    }
+}
+
+/// "Permissions for calling data operations" of Data Lake Storage.
+fn on_paths(spec: &Spec) -> Action {
+    match (spec.on, spec.name) {
+        (On::Service, "GetFileSystemAccount") => Action::Any,
+        (On::Service, _) => Action::ContainerRead,
+        (_, "SetAccessControl" | "SetRootAccessControl") => Action::BlobOwn,
+        (_, "SetAccessControlRecursive" | "SetRootAccessControlRecursive") => Action::BlobOwn,
+        (_, "ListPaths" | "GetRootAccessControl" | "GetRootStatus") => Action::BlobRead,
+        (On::Container, _) if reads(spec) => Action::ContainerRead,
+        (On::Container, _) if deletes(spec) => Action::ContainerDelete,
+        (On::Container, _) => Action::ContainerWrite,
+        _ if reads(spec) => Action::BlobRead,
+        _ if deletes(spec) => Action::BlobDelete,
+        _ => Action::BlobWrite,
     }
 }
 

@@ -20,11 +20,13 @@ use std::sync::Arc;
 use lazuli_model::access::{PublicAccess, StoredPolicy};
 use lazuli_model::container::Container;
 use lazuli_model::file::Share;
+use lazuli_model::lake::Caller;
 use lazuli_model::queue::Queue;
 use lazuli_model::table::{Table, Within};
 use lazuli_model::{Refusal, Version};
 
 pub use bearer::Principal;
+use sas::field;
 pub use sas::{AccountSas, Letters, Proven};
 pub use service_sas::{Overrides, ServiceSas};
 pub use subject::{Assignment, Who};
@@ -62,6 +64,8 @@ pub struct Grant {
     pub principal: Option<Arc<Principal>>,
     /// The table, and the part of it, that the SAS is for.
     pub table: Option<TableScope>,
+    /// No role says enough: what they may, the lists of the file system say.
+    pub by_lists: bool,
 }
 
 /// What a SAS for a table opens.
@@ -211,8 +215,13 @@ pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&
         Identity::Token(principal) => by_role(principal, spec, head),
         Identity::Delegated(sas, principal) => {
             let grant = by_service_sas(sas, spec, head, access)?;
-            by_role(principal, spec, head)?;
-            Ok(Grant { principal: Some(principal.clone()), ..grant })
+            // "Create a user delegation SAS": the lists are asked for this user.
+            let by_lists = match field(head, "suoid") {
+                "" => by_role(principal, spec, head)?.by_lists,
+                _ if has_lists(spec, head) => true,
+                _ => return Err(Refusal::AuthorizationFailure),
+            };
+            Ok(Grant { principal: Some(principal.clone()), by_lists, ..grant })
         }
         Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
         Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
@@ -265,7 +274,47 @@ fn by_role(principal: &Arc<Principal>, spec: &Spec, head: &Head) -> Result<Grant
         let principal = Some(principal.clone());
         return Ok(Grant { may_overwrite: true, letters: Letters::all(), principal, ..Grant::default() });
     }
+    if has_lists(spec, head) {
+        let (principal, letters) = (Some(principal.clone()), Letters::all());
+        return Ok(Grant { may_overwrite: true, letters, principal, by_lists: true, ..Grant::default() });
+    }
     Err(Refusal::AuthorizationPermissionMismatch)
+}
+
+/// Whether what is asked for is a file or directory, of which lists say who may. Roles are asked before them.
+fn has_lists(spec: &Spec, head: &Head) -> bool {
+    let in_tree = match spec.on {
+        On::Blob => spec.restype.is_none(),
+        On::Container => {
+            spec.name == crate::blob::list_blobs::SPEC.name || spec.lake && spec.restype.is_none() && is_of_path(spec)
+        }
+        On::Service | On::Queue | On::Messages | On::Message | On::Share | On::Directory | On::File => false,
+        On::Tables | On::Table | On::Entities | On::Entity | On::Batch => false,
+    };
+    head.hierarchical && in_tree
+}
+
+/// Of the Data Lake API's operations on a file system, those that are about its root directory.
+fn is_of_path(spec: &Spec) -> bool {
+    spec.needs.contains(['l', 'e', 'o', 'p'])
+}
+
+/// Who acts, as far as decisions want to know.
+pub fn caller(identity: &Identity, grant: &Grant, head: &Head) -> Caller {
+    let named = |name: &str| Some(field(head, name)).filter(|id| !id.is_empty()).map(str::to_owned);
+    match identity {
+        Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_) | Identity::Anonymous => {
+            Caller::superuser()
+        }
+        Identity::Token(principal) => {
+            Caller { oid: Some(principal.oid.clone()), groups: principal.groups.clone(), is_bound: grant.by_lists }
+        }
+        Identity::Delegated(_, principal) => Caller {
+            oid: named("suoid").or_else(|| named("saoid")).or_else(|| Some(principal.oid.clone())),
+            groups: Vec::new(),
+            is_bound: grant.by_lists,
+        },
+    }
 }
 
 fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
@@ -347,7 +396,9 @@ impl Signed {
             ) => false,
             (Signed::Blob | Signed::Directory, On::Blob) => true,
             (Signed::Snapshot | Signed::Version, On::Blob) => spec.moments,
-            (Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory, On::Container) => false,
+            // The root directory, and lists of what is in a directory.
+            (Signed::Directory, On::Container) => spec.lake && is_of_path(spec),
+            (Signed::Blob | Signed::Snapshot | Signed::Version, On::Container) => false,
         }
     }
 }

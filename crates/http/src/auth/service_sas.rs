@@ -153,6 +153,12 @@ pub(super) fn canonical(head: &Head, version: Version, resource: Signed) -> Resu
             format!("{container}/{blob}")
         }
         (Signed::Directory, Target::Blob { container, blob }) => format!("{container}/{}", directory(head, blob)?),
+        // What is listed is in the query; any other call is about the root directory.
+        (Signed::Directory, Target::Container(container)) if crate::lake::is_call(head) => {
+            let lists = head.method == http::Method::GET;
+            let within = head.query.get("directory").filter(|_| lists).unwrap_or_default();
+            format!("{container}/{}", directory(head, within.trim_start_matches('/'))?)
+        }
         (Signed::Other, _) if head.service == Service::Table => field(head, "tn").to_ascii_lowercase(),
         (Signed::Other, Target::Container(name)) => name.clone(),
         (Signed::Other, Target::Queue(queue) | Target::Messages(queue) | Target::Message { queue, .. }) => {

@@ -106,6 +106,14 @@ fn structured_length(head: &Head) -> Result<Option<u64>, Refusal> {
 }
 
 impl Digests {
+    pub fn sent_md5(&self) -> Option<[u8; 16]> {
+        self.claimed.transfer_md5
+    }
+
+    pub fn sent_crc64(&self) -> Option<u64> {
+        self.claimed.crc64
+    }
+
     /// Rule B4: appends and pages from a URL are answered with the MD5 if they are under a key or in a scope, or if their source was read by
     /// nobody in particular. Blocks are not, nor is what came in a body.
     pub fn by_md5(self, by_md5: bool) -> Self {

@@ -88,6 +88,34 @@ pub async fn settle(ask: &Ask) -> Result<Encryption, Failure> {
     Ok(encryption)
 }
 
+/// As [`settle`], for a file that is there: by the key that is sent, or as the file is.
+pub async fn settle_existing(ask: &Ask) -> Result<Encryption, Failure> {
+    let head = &ask.head;
+    if let Some(key) = customer_key(head)? {
+        let hash = key.hash();
+        let _ = ask.seals.set(key);
+        return Ok(Encryption::Customer(hash));
+    }
+    if ask.settings.encryption_scopes.is_empty() {
+        return Ok(Encryption::Service);
+    }
+    let encryption = ask.store.blob_encryption(&head.blob_at()?).await?;
+    if let Encryption::Scope(scope) = &encryption {
+        permit_scope(scope, &ask.settings.encryption_scopes)?;
+        let _ = ask.seals.set(scope_key(&scope_secret(ask).await?, scope));
+        return Ok(encryption);
+    }
+    Ok(Encryption::Service)
+}
+
+/// The hash of a customer's key, where one was sent.
+pub fn describe_key(answer: Answer, encryption: &Encryption) -> Answer {
+    match encryption {
+        Encryption::Customer(_) => describe(answer, encryption),
+        Encryption::Service | Encryption::Scope(_) => answer,
+    }
+}
+
 /// For what the request writes: once [`settle`] has said how, it is encrypted before a byte is stored.
 pub fn lock(ask: &Ask) -> Option<Lock> {
     ask.seals.get().map(|key| key.lock((ask.ids)()))

@@ -61,9 +61,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     get.digest.permit(span)?;
     let answer = describe(ask, &reader.blob, span, named);
     if ask.settings.last_access_tracking {
-        note_access(ask.store.clone(), at, which, &reader.blob);
+        note_access(ask.store.clone(), at.clone(), which, &reader.blob);
     }
     let answer = headers::old_snapshot(answer, &ask.head, which);
+    let answer = headers::in_file_system(ask, answer, &at).await?;
     let answer = headers::overrides(answer, &ask.grant.overrides);
     reader.seek(span.from, span.to);
     if get.structured {

@@ -31,7 +31,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let (which, named) = (read.which, !read.which.is_current());
     // Rule B28.
     let of_old_snapshot = matches!(which, Which::Snapshot(_)) && ask.head.lacks(Since::SnapshotTiers);
-    let blob = ask.store.blob(&ask.head.blob_at()?, read).await?;
+    let at = ask.head.blob_at()?;
+    let blob = ask.store.blob(&at, read).await?;
     encryption::permit_read(ask, &blob)?;
     let answer = headers::describe(Answer::new(StatusCode::OK), &blob, named, ask.head.now)
         .number(&name::CONTENT_LENGTH, blob.content.length)
@@ -41,6 +42,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         true => answer,
         false => headers::tier_of(answer, &blob, ask.settings.default_tier),
     };
+    let answer = headers::in_file_system(ask, answer, &at).await?;
     Ok(headers::overrides(headers::old_snapshot(answer, &ask.head, which), &ask.grant.overrides))
 }
 

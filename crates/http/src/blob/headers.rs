@@ -6,11 +6,14 @@ use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
 
+use lazuli_store::{BlobAt, Failure, PathAt};
+
 use crate::answer::{Answer, name};
 use crate::auth::Overrides;
 use crate::blob::{copied, encryption, protection};
 use crate::head::{Head, Query, metadata_name};
 use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
+use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
 
@@ -277,6 +280,17 @@ pub fn metadata_of(mut answer: Answer, metadata: &Metadata) -> Answer {
         }
     }
     answer
+}
+
+/// What a blob of a file system says besides: whose it is, and whether it is a directory.
+pub async fn in_file_system(ask: &Ask, answer: Answer, at: &BlobAt) -> Result<Answer, Failure> {
+    if !ask.settings.hierarchical_namespace {
+        return Ok(answer);
+    }
+    Ok(match ask.store.path_node(&PathAt::of_blob(at)?).await? {
+        Some(node) => crate::lake::describe_node(answer, &ask.head, &node),
+        None => answer,
+    })
 }
 
 /// What a SAS says the answer's headers are (`rscc` and its kin).

@@ -3,12 +3,13 @@
 use http::StatusCode;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ContentHeaders, Encryption, PutBlob};
-use lazuli_store::Failure;
+use lazuli_store::{Failure, PathAt};
 
 use crate::answer::{Answer, name};
 use crate::blob::content::{self, Digests};
 use crate::blob::{encryption, headers, protection};
 use crate::head::Head;
+use crate::lake;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
 use crate::serve::Ask;
 use crate::versions;
@@ -32,6 +33,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let put = parse(ask, encryption::settle(ask).await?)?;
     let (received, digests) = content::take(ask, versions::put_blob_max(ask.head.version), true).await?;
+    if ask.settings.hierarchical_namespace && received.length == 0 && lake::says_folder(&put.metadata) {
+        // Clients that do not know of the hierarchy make directories so.
+        let made = ask.store.create_path(&PathAt::of_blob(&at)?, lake::directory_of(put)).await?;
+        return Ok(answer(&ask.head, &made, &digests));
+    }
     let blob = ask.store.put_blob(&at, put, received).await?;
     Ok(answer(&ask.head, &blob, &digests))
 }

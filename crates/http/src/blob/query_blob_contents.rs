@@ -58,6 +58,13 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let mut answer = answer.constant(&name::CONTENT_TYPE, "avro/binary");
     // Rule B13.
     answer.headers.remove(&name::TAG_COUNT);
+    // Observed of accounts with a hierarchical namespace.
+    if ask.settings.hierarchical_namespace {
+        for lease in [&name::LEASE_STATUS, &name::LEASE_STATE, &name::LEASE_DURATION] {
+            answer.headers.remove(lease);
+        }
+        answer = answer.constant(&name::RESOURCE_TYPE, "file");
+    }
     let sync = (ask.ids)().to_be_bytes();
     let length = blob.content.length;
     let run = Run::new(query, sync, length, ask.head.now);

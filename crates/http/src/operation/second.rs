@@ -13,6 +13,8 @@ pub enum By {
     FileTargetFile,
     DeletedShareName,
     DeletedContainerName,
+    /// A path from the account's root, perhaps with a SAS of its own.
+    RenameSource,
     /// The address of an earlier snapshot of the same blob.
     PreviousSnapshotUrl,
     /// A parameter, not a header: the time of that snapshot.
@@ -20,12 +22,13 @@ pub enum By {
 }
 
 impl By {
-    pub const ALL: [By; 7] = [
+    pub const ALL: [By; 8] = [
         By::CopySource,
         By::FileRenameSource,
         By::FileTargetFile,
         By::DeletedShareName,
         By::DeletedContainerName,
+        By::RenameSource,
         By::PreviousSnapshotUrl,
         By::PreviousSnapshot,
     ];
@@ -37,6 +40,7 @@ impl By {
             By::FileTargetFile => Some("x-ms-file-target-file"),
             By::DeletedShareName => Some("x-ms-deleted-share-name"),
             By::DeletedContainerName => Some("x-ms-deleted-container-name"),
+            By::RenameSource => Some("x-ms-rename-source"),
             By::PreviousSnapshotUrl => Some("x-ms-previous-snapshot-url"),
             By::PreviousSnapshot => None,
         }
@@ -47,7 +51,7 @@ impl By {
         match self {
             By::CopySource => Some("x-ms-copy-source-authorization"),
             By::FileRenameSource => Some("x-ms-file-rename-source-authorization"),
-            By::FileTargetFile | By::DeletedShareName | By::DeletedContainerName => None,
+            By::FileTargetFile | By::DeletedShareName | By::DeletedContainerName | By::RenameSource => None,
             By::PreviousSnapshotUrl | By::PreviousSnapshot => None,
         }
     }
@@ -119,8 +123,10 @@ mod tests {
                         | "x-ms-enable-snapshot-virtual-directory-access"
                         | "x-ms-file-support-rename"
                         | "x-ms-is-soft-deleted"
-                        // Tells a Data Lake call, which is refused.
-                        | "x-ms-rename-source"
+                        // Which of several deletions of the path in the URL.
+                        | "x-ms-undelete-source"
+                        | "x-ms-resource-type"
+                        | "x-ms-existing-resource-type"
                 )
         };
         let sounds = ["source", "target", "rename", "previous", "deleted", "link", "snapshot", "url"];

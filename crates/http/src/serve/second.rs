@@ -69,7 +69,11 @@ impl Ask {
             self.own_identity(&head)?
         };
         auth::permit_intent(&identity, &head)?;
-        self.edge.admit_second(second, &identity, &head).await?;
+        let grant = self.edge.admit_second(second, &identity, &head).await?;
+        // Lists are asked for the caller of the request; another's are not looked at.
+        if grant.by_lists && !(self.grant.by_lists && identity == self.identity) {
+            return Err(Refusal::AuthorizationPermissionMismatch.into());
+        }
         Ok(())
     }
 

@@ -155,6 +155,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         return Err(invalid().into());
     }
     let head = Head {
+        hierarchical: false,
         method: inner.method,
         query: Arc::new(Query::parse(query)?.into()),
         headers: headers.into(),

@@ -317,6 +317,7 @@ fn service(name: &str) -> Service {
         "Queue" => Service::Queue,
         "Table" => Service::Table,
         "File" => Service::File,
+        "DataLake" => Service::Dfs,
         other => panic!("a catalogue that the matrix does not know: {other}"),
     }
 }

@@ -101,6 +101,7 @@ impl Attempt {
             "RenameFile" => ("/sha/dir/f", "", vec![("x-ms-file-rename-replace-if-exists", "true".into())]),
             "RenameDirectory" => ("/sha/moved", "", vec![]),
             "CreateHardLink" => ("/sha/link", "", vec![]),
+            "RenamePath" => ("/con/new", "", vec![]),
             "RestoreShare" => ("/sha", "", vec![("x-ms-deleted-share-version", "01D".into())]),
             other => panic!("{other} names another resource: say here how it is asked for"),
         };
@@ -110,6 +111,7 @@ impl Attempt {
             (By::CopySource, ..) => ("prv/secret", String::new()),
             (By::FileRenameSource, "RenameDirectory", _) => ("sha/private", String::new()),
             (By::FileRenameSource | By::FileTargetFile, ..) => ("sha/secret.txt", String::new()),
+            (By::RenameSource, ..) => ("prv/secret", String::new()),
             (By::DeletedShareName, ..) => ("prs", String::new()),
             (By::DeletedContainerName, ..) => ("prv", String::new()),
             (By::PreviousSnapshotUrl | By::PreviousSnapshot, ..) => ("con/page", format!("snapshot={}", scene.earlier)),
@@ -133,6 +135,7 @@ impl Attempt {
         let url = format!("http://127.0.0.1/{ACCOUNT}/{}{joint}{}", self.other, parameters.join("&"));
         let name = match self.second.by {
             By::CopySource | By::FileRenameSource | By::PreviousSnapshotUrl => url,
+            By::RenameSource => format!("/{}{joint}{}", self.other, parameters.join("&")),
             By::FileTargetFile => format!("/{}", self.other.split_once('/').expect("a path").1),
             By::DeletedShareName | By::DeletedContainerName => self.other.to_owned(),
             By::PreviousSnapshot => self.parameters.replace("snapshot=", ""),
@@ -184,7 +187,7 @@ impl Attempt {
 
     /// All letters but those that would do for one of the rights that are needed.
     fn letters_too_few(&self) -> Vec<String> {
-        let mine = self.second.judged_as.iter().filter(|spec| (spec.on == On::Blob) == (self.of == Service::Blob));
+        let mine = self.second.judged_as.iter().filter(|spec| (spec.on == On::Blob) == (self.of != Service::File));
         mine.map(|spec| LETTERS.chars().filter(|letter| !spec.needs.contains(*letter)).collect()).collect()
     }
 
@@ -194,7 +197,7 @@ impl Attempt {
     }
 
     fn takes_its_own(&self) -> bool {
-        matches!(self.second.by, By::CopySource | By::FileRenameSource)
+        matches!(self.second.by, By::CopySource | By::FileRenameSource | By::RenameSource)
     }
 }
 
@@ -276,7 +279,7 @@ async fn a_request_is_authorised_for_everything_it_names() {
                     By::DeletedContainerName => &[400, 403],
                     // To nobody, a private source is not there (observed of Copy File).
                     By::CopySource => &[401, 403, 404],
-                    By::FileRenameSource | By::FileTargetFile | By::DeletedShareName => &[403],
+                    By::FileRenameSource | By::FileTargetFile | By::DeletedShareName | By::RenameSource => &[403],
                     By::PreviousSnapshotUrl | By::PreviousSnapshot => &[403],
                 };
                 if !allowed.contains(&status) {
@@ -299,7 +302,7 @@ async fn who_may_both_gets_in() {
     let names: Vec<(&str, By)> =
         attempts(&Scene::new().await).iter().map(|attempt| (attempt.spec.name, attempt.second.by)).collect();
     let mut wrong = Vec::new();
-    for (name, by) in names.into_iter().filter(|(_, by)| *by != By::DeletedContainerName) {
+    for (name, by) in names.into_iter().filter(|(_, by)| !matches!(by, By::DeletedContainerName | By::RenameSource)) {
         for way in 0..4 {
             let scene = Scene::new().await;
             let attempts = attempts(&scene);

@@ -46,7 +46,7 @@ impl Signed {
             Service::File => "file",
         };
         let canonical = format!("/{name}/{ACCOUNT}/{}", self.path);
-        let blob = self.service == Service::Blob;
+        let blob = matches!(self.service, Service::Blob | Service::Dfs);
         let mut lines = vec![sp, st, se, &canonical];
         match &self.key {
             Some(key) => {
@@ -210,7 +210,7 @@ async fn try_all(world: &World, of: Service, key: Option<&Key>) -> (usize, Vec<S
     (tried, wrong)
 }
 
-const SERVICES: [Service; 4] = [Service::Blob, Service::Queue, Service::Table, Service::File];
+const SERVICES: [Service; 5] = [Service::Blob, Service::Queue, Service::Table, Service::File, Service::Dfs];
 /// Who may all that a SAS can say, where there are delegation keys: tables have none.
 const MAKERS: [(Service, &str); 3] = [
     (Service::Blob, "Storage Blob Data Owner"),

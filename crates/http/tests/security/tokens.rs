@@ -43,7 +43,8 @@ fn ask_as(spec: &'static Spec, authorization: String) -> String {
 
 /// Tokens with any claims about the caller, or for another audience.
 fn is_for_anybody(spec: &Spec) -> bool {
-    spec.restype == Some("account") || spec.comp == Some("batch") || spec.on == On::Batch
+    let is_account = spec.restype == Some("account") || spec.name == "GetFileSystemAccount";
+    is_account || spec.comp == Some("batch") || spec.on == On::Batch
 }
 
 /// Whether the documentation of the role leaves no doubt that it may not.
@@ -67,6 +68,7 @@ fn barred(role: Option<Role>, of: Service, spec: &Spec) -> bool {
         Role::TableContributor | Role::TableReader | Role::TableDelegator => Service::Table,
         Role::FileContributor | Role::FileReader | Role::FileDelegator => Service::File,
     };
+    let of = if of == Service::Dfs { Service::Blob } else { of };
     if of != own || of_service {
         return true;
     }
@@ -78,7 +80,7 @@ fn barred(role: Option<Role>, of: Service, spec: &Spec) -> bool {
         Role::QueueSender => spec.name != "PutMessage",
         Role::QueueProcessor => !matches!(spec.name, "PeekMessages" | "GetMessages" | "DeleteMessage"),
         Role::BlobContributor => {
-            matches!(spec.comp, Some("acl")) || matches!(spec.comp, Some("immutabilityPolicies" | "legalhold"))
+            matches!(spec.comp, Some("acl" | "immutabilityPolicies" | "legalhold")) || spec.name.contains("SetAccess")
         }
         Role::AccountContributor | Role::BlobOwner | Role::QueueContributor => false,
         Role::TableContributor | Role::FileContributor => false,
@@ -126,6 +128,11 @@ async fn roles_do_what_they_say() {
         (Role::TableReader, "QueryEntities"),
         (Role::FileContributor, "DeleteFile"),
         (Role::FileReader, "GetFile"),
+        (Role::BlobOwner, "SetAccessControl"),
+        (Role::BlobContributor, "CreatePath"),
+        (Role::BlobContributor, "DeletePath"),
+        (Role::BlobReader, "ListPaths"),
+        (Role::BlobReader, "GetAccessControl"),
     ];
     let mut seen = 0;
     for catalogue in CATALOGUES {

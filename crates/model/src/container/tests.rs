@@ -17,6 +17,7 @@ fn metadata(name: &str) -> Metadata {
 fn container(lease: Lease) -> Container {
     Container {
         id: 1,
+        hierarchical: false,
         scope: None,
         etag: ETag::of(at(10)),
         modified: at(10),

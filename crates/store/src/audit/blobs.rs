@@ -115,7 +115,8 @@ impl Contents {
                         | Garbage::Sparse(_)
                         | Garbage::Superseded { .. }
                         | Garbage::Cut
-                        | Garbage::Purged { .. } => {
+                        | Garbage::Purged { .. }
+                        | Garbage::Subtree => {
                             self.busy.insert(name.clone());
                         }
                     }

@@ -2,6 +2,7 @@
 
 use lazuli_model::Refusal;
 use lazuli_model::blob::{AbortCopyBlob, Blob};
+use lazuli_model::lake::Right;
 
 use super::base;
 use super::replace::change;
@@ -10,8 +11,9 @@ use crate::{BlobAt, Failure, Store};
 
 impl Store {
     pub async fn abort_copy(&self, at: &BlobAt, abort: AbortCopyBlob) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.partition(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let old = base(txn, &keys)?.ok_or(Refusal::BlobNotFound)?;
             let blob = abort.decide(Some(&old), now(txn))?;
             change(txn, &keys, &old, &blob);

@@ -1,6 +1,7 @@
 //! Append Block and Append Blob Seal. An append costs its own bytes: the record stays small, and so do the rows it touches.
 
 use lazuli_model::blob::{AppendBlock, Blob, SealBlob};
+use lazuli_model::lake::Right;
 
 use super::base;
 use super::put_page::seen;
@@ -18,21 +19,22 @@ impl Store {
         append: AppendBlock,
         content: Received,
     ) -> Result<(u64, Blob), Failure> {
-        let keys = self.blob_keys(at).await?;
+        let address = self.address(at).await?;
         let fill = Fill::of(&content);
-        let (partition, hinted, length) = (keys.partition(), keys.clone(), content.length);
+        let (partition, length) = (address.partition(), content.length);
         let (offset, blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {
+                let keys = address.find(txn, Right::Write)?;
                 let blob = append.decide(base(txn, &keys)?.as_ref(), length, now(txn))?;
                 let offset = blob.content.length - length;
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, offset, &fill)?;
                 editor.finish(&mut trash);
                 touch(txn, &keys, &blob);
-                Ok((offset, blob, trash.write(txn, &keys)))
+                Ok((offset, blob, trash.leave(txn, &keys)))
             })
             .await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok((offset, blob))
     }
 

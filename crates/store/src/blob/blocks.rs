@@ -17,7 +17,7 @@ const PAGE: usize = 1000;
 
 /// A block, wherever it was found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub id: BlockId,
     pub length: u64,
     pub place: Place,
@@ -63,7 +63,7 @@ pub(super) fn committed_page(
     Ok(Some(blocks.collect()))
 }
 
-pub(super) fn all_uncommitted(txn: &mut Txn<'_>, keys: &BlobKeys, pending: Option<&Pending>) -> Decided<Vec<Found>> {
+pub(crate) fn all_uncommitted(txn: &mut Txn<'_>, keys: &BlobKeys, pending: Option<&Pending>) -> Decided<Vec<Found>> {
     let mut blocks = Vec::new();
     let mut from = pending.map(|pending| (pending.epoch, keys.blocks(pending.epoch)));
     while let Some((epoch, key)) = from {

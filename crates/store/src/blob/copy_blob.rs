@@ -44,7 +44,7 @@ impl Store {
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
         let (id, tags) = (copy.id, copy.tags.of(&source.blob));
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
+        let (keys, keeping) = (self.written_keys(at).await?, self.keeping(at, &tags).await?);
         let from = source.blob.clone();
         self.look(&keys.partition(), |txn| Ok(copy.permit(base(txn, &keys)?.as_ref(), from.kind, now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &from, content, now));
@@ -71,7 +71,7 @@ impl Store {
         mut source: Reader,
         lock: Option<Lock>,
     ) -> Result<Blob, Failure> {
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
+        let (keys, keeping) = (self.written_keys(at).await?, self.keeping(at, &put.tags).await?);
         self.look(&keys.partition(), |txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| put.decide(old, content, md5, now));
         self.copy_content(keys, keeping, &mut source, false, lock, decide).await
@@ -86,7 +86,7 @@ impl Store {
         content: Received,
     ) -> Result<Blob, Failure> {
         let tags = copy.tags.of(&source);
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
+        let (keys, keeping) = (self.written_keys(at).await?, self.keeping(at, &tags).await?);
         let decide: Arc<Decide> = Arc::new(move |old, content, now| copy.decide(old, &source, content, now));
         self.adopt_received(&keys, keeping, content, decide).await
     }

@@ -38,16 +38,16 @@ impl Store {
         keeping: Keeping,
         decide: impl Fn(&Txn<'_>, Option<&Blob>) -> Decided<Blob> + Send + 'static,
     ) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
-        let hinted = keys.clone();
+        let address = self.address(at).await?;
         let (blob, trash) = self
-            .transact(keys.written(), move |txn| {
+            .transact(address.written(), move |txn| {
+                let keys = address.make(txn)?;
                 let old = base(txn, &keys)?;
                 let new = decide(txn, old.as_ref())?;
                 put_in_place(txn, &keys, &keeping, old.as_ref(), new)
             })
             .await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok(blob)
     }
 }
@@ -58,9 +58,9 @@ fn put_in_place(
     keeping: &Keeping,
     old: Option<&Blob>,
     mut new: Blob,
-) -> Decided<(Blob, bool)> {
+) -> Decided<(Blob, Option<BlobKeys>)> {
     let mut trash = Trash::default();
     replace(txn, keys, keeping, old, &mut new, Kept::Nothing, &mut trash)?;
     drop_pending(txn, keys, &mut trash)?;
-    Ok((new, trash.write(txn, keys)))
+    Ok((new, trash.leave(txn, keys)))
 }

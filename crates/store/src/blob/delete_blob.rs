@@ -16,6 +16,7 @@ use super::tagged::forget_past;
 use crate::claims::{Trash, release};
 use crate::feed::{foresee, note};
 use crate::keys::BlobKeys;
+use crate::lake::Address;
 use crate::records::{Kept, Pending};
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
@@ -23,7 +24,11 @@ use crate::{BlobAt, Failure, Store};
 impl Store {
     /// True when it is gone for good.
     pub async fn delete_blob(&self, at: &BlobAt, delete: DeleteBlob) -> Result<bool, Failure> {
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
+        let (address, keeping) = (self.address(at).await?, self.keeping(at, &Tags::NONE).await?);
+        let keys = match address {
+            Address::Flat(keys) => keys,
+            Address::Path(path) => return self.delete_path_as_blob(at, path, delete).await,
+        };
         let hinted = keys.clone();
         let (gone, trash) = self
             .transact(keys.written(), move |txn| {
@@ -40,7 +45,16 @@ impl Store {
     }
 }
 
-fn apply(
+/// All that hangs on a name or an id, for good.
+pub(crate) fn delete_all_of(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+    if let Some(blob) = get::<Blob>(txn, &keys.base())? {
+        delete_snapshots(txn, keys, &Keeping::NOTHING, trash)?;
+        delete_base(txn, keys, &Keeping::NOTHING, &blob, trash)?;
+    }
+    drop_pending(txn, keys, trash)
+}
+
+pub(crate) fn apply(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     keeping: &Keeping,

@@ -5,6 +5,7 @@
 
 use lazuli_engine::{Key, Space, Txn};
 use lazuli_model::blob::{Blob, Keeping, SetBlobExpiry};
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Timestamp};
 
 use super::base;
@@ -13,6 +14,7 @@ use super::put_blob::drop_pending;
 use super::replace::{self, delete_base};
 use crate::claims::Trash;
 use crate::keys::{self, BlobKeys};
+use crate::lake::forget_name;
 use crate::records::{Dead, encode};
 use crate::transact::{Decided, Trouble, get, now};
 use crate::{BlobAt, Failure, Store};
@@ -22,14 +24,14 @@ const PAGE: usize = 64;
 
 impl Store {
     pub async fn set_blob_expiry(&self, at: &BlobAt, set: SetBlobExpiry) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
-        let hinted = keys.clone();
-        let blob = self
-            .transact(keys.partition(), move |txn| {
+        let address = self.address(at).await?;
+        let (blob, hinted) = self
+            .transact(address.partition(), move |txn| {
+                let keys = address.find(txn, Right::Write)?;
                 let current = base(txn, &keys)?;
                 let blob = set.decide(current.as_ref(), now(txn))?;
                 replace::change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &blob);
-                Ok(blob)
+                Ok((blob, keys.into_owned()))
             })
             .await?;
         if let Some(expires) = blob.expires {
@@ -68,6 +70,9 @@ impl Store {
                 let had =
                     get::<Blob>(txn, &keys.base())?.filter(|blob| blob.expires.is_some_and(|end| end <= now(txn)));
                 let gone = had.is_some() && base(txn, &keys)?.is_none();
+                if gone {
+                    forget_name(txn, &keys)?;
+                }
                 Ok((gone, had.filter(|_| !gone).and_then(|blob| blob.immutability)))
             })
             .await?;

@@ -3,6 +3,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
+use lazuli_model::lake::Right;
 
 use super::cut::cut_of;
 use super::deleted::deleted;
@@ -17,7 +18,7 @@ use crate::{BlobAt, Failure, Reader, Store};
 impl Store {
     /// For Get Blob Properties and Metadata.
     pub async fn blob(&self, at: &BlobAt, read: ReadBlob) -> Result<Blob, Failure> {
-        let look = self.look_blob(at, |txn, keys| {
+        let look = self.look_blob_by(at, Right::Traverse, |txn, keys| {
             let found = stored(txn, keys, read.which)?;
             if let Err(refusal) = read.decide(found.as_ref(), now(txn)) {
                 return absent(txn, keys, read.which, refusal);
@@ -48,6 +49,31 @@ impl Store {
                 return Ok(reader);
             }
         }
+    }
+
+    /// What hangs on an id, whatever it is called now. `None` when it has gone.
+    pub(crate) async fn open_node(&self, keys: &BlobKeys) -> Result<Option<Reader>, Failure> {
+        let read = ReadBlob::default();
+        let opening = self.readers.enter();
+        let looked = self
+            .look(&keys.partition(), |txn| {
+                let Some(blob) = stored(txn, keys, Which::Current)? else { return Ok(None) };
+                let batch = match blob.content.is_sparse() {
+                    true => Some(Batch::load(txn, keys, seen(&blob), 0, blob.content.length)?),
+                    false => None,
+                };
+                Ok(Some((open(txn, keys, &read)?, batch)))
+            })
+            .await?;
+        let Some(((blob, chunk), batch)) = looked else { return Ok(None) };
+        let hold = opening.hold(keys, blob.content.id);
+        Ok(Some(match batch {
+            Some(batch) => {
+                let reader = SparseReader::new(keys.clone(), seen(&blob), batch, &opening);
+                Reader::sparse(self.clone(), keys.clone(), blob, reader, hold)
+            }
+            None => Reader::new(self.clone(), keys.clone(), blob, chunk, Some(hold)),
+        }))
     }
 
     /// Bytes elsewhere: they have to be held before the record is read that names them, so it is read again.

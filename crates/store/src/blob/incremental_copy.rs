@@ -38,7 +38,7 @@ impl Store {
         let Which::Snapshot(snapshot) = which else {
             return Err(Refusal::IncrementalCopySourceMustBeSnapshot.into());
         };
-        let keys = self.blob_keys(at).await?;
+        let keys = self.written_keys(at).await?;
         let from = source.blob.clone();
         let blob = String::from_utf8_lossy(&source.keys.name).into_owned();
         let (content, epoch) = (from.content.id, from.content.epoch);

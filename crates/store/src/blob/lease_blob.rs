@@ -2,6 +2,7 @@
 //! keeps its lease beside them.
 
 use lazuli_model::blob::{Blob, LeaseBlob};
+use lazuli_model::lake::Right;
 use lazuli_model::{Lease, Refusal, lease};
 
 use super::{base, replace};
@@ -12,8 +13,9 @@ use crate::{BlobAt, Failure, Store};
 impl Store {
     /// Lets the lease of a blob expire now, as if its time were over. For rehearsals: nobody can ask for this.
     pub async fn expire_blob_lease(&self, at: &BlobAt) -> Result<(), Failure> {
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.partition(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let Some(current) = base(txn, &keys)? else { return Err(Refusal::BlobNotFound.into()) };
             if let Lease::Leased { id, length, .. } = current.lease.at(now(txn)) {
                 let expired = Blob { lease: Lease::Expired { id, length }, ..current.clone() };
@@ -25,8 +27,9 @@ impl Store {
     }
 
     pub async fn lease_blob(&self, at: &BlobAt, lease: LeaseBlob) -> Result<(Blob, lease::Outcome), Failure> {
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.partition(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.partition(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = base(txn, &keys)?;
             let pending = if current.is_none() { get::<Pending>(txn, &keys.pending())? } else { None };
             if let Some(pending) = pending {

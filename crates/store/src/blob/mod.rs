@@ -36,28 +36,48 @@ mod tier;
 mod undelete_blob;
 
 pub use block_list::BlockLists;
+pub(crate) use blocks::{Found as FoundBlock, all_uncommitted};
 pub use copy_source::Digested;
 pub(crate) use cut::{cut_of, delete_cut, purge_some};
+pub(crate) use delete_blob::{apply as apply_delete, delete_all_of};
 pub use page_ranges::{ListPages, PageRanges};
 pub use pending_copy::{Copying, Unfinished};
+pub(crate) use put_blob::drop_pending;
 pub use reader::Reader;
+pub(crate) use replace::{change, replace, touch};
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Keeping, Which};
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use crate::keys::BlobKeys;
+use crate::lake::Address;
 use crate::transact::{Decided, get, now};
 use crate::witness::{Found, found, saw};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    /// The keys of the blob at `at`, in the container that exists right now. For what comes right before a transaction:
+    /// Where the blob at `at` is, in the container that exists right now. For what comes right before a transaction:
     /// if the container goes in between, the transaction lands in a dead space, seen by nobody.
-    async fn blob_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
+    pub(crate) async fn address(&self, at: &BlobAt) -> Result<Address, Failure> {
         let container = at.container_at();
-        let keys = BlobKeys::new(self.container_id(&container).await?, at.blob.as_str());
-        self.told(&container, keys).await
+        match self.address_in(self.home(&container).await?, at)? {
+            Address::Flat(keys) => Ok(Address::Flat(self.told(&container, keys).await?)),
+            // A file system has no change feed.
+            Address::Path(path) => Ok(Address::Path(path)),
+        }
+    }
+
+    /// The keys of a blob to be written by several transactions. In a file system it gets its name now, and is seen with its record.
+    async fn written_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
+        match self.address(at).await? {
+            Address::Flat(keys) => Ok(keys),
+            address @ Address::Path(_) => {
+                let target = address.written();
+                self.transact(target, move |txn| Ok(address.make(txn)?.into_owned())).await
+            }
+        }
     }
 
     /// What has to be known, and made known, before a write that may put `tags` on a blob.
@@ -67,7 +87,9 @@ impl Store {
         if at.container.as_str() == lazuli_model::feed::CONTAINER {
             return Ok(Keeping::NOTHING);
         }
-        Ok(Keeping::from(&*self.account_settings(&at.account).await?))
+        let settings = self.account_settings(&at.account).await?;
+        // A file system keeps paths that were deleted, and nothing of what was overwritten.
+        Ok(if settings.hierarchical_namespace { Keeping::NOTHING } else { Keeping::from(&*settings) })
     }
 
     /// A change of the base blob's record alone, of which no version is kept: what `decide` makes of it is written in
@@ -77,8 +99,9 @@ impl Store {
         at: &BlobAt,
         decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
     ) -> Result<(Blob, T), Failure> {
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.written(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.written(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = base(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
@@ -95,18 +118,18 @@ impl Store {
         which: Which,
         decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,
     ) -> Result<(Blob, T), Failure> {
-        let keys = self.blob_keys(at).await?;
-        let hinted = keys.clone();
-        let changed = self.transact(keys.written(), move |txn| {
+        let address = self.address(at).await?;
+        let changed = self.transact(address.written(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = match which {
                 Which::Current => base(txn, &keys)?,
                 Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,
             };
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
             replace::change_at(txn, &keys, which, &current.ok_or(Refusal::BlobNotFound)?, &blob);
-            Ok((blob, answer))
+            Ok((blob, answer, keys.into_owned()))
         });
-        let (blob, answer) = changed.await?;
+        let (blob, answer, hinted) = changed.await?;
         // What kept it from expiring may have been lifted.
         if let Some(expires) = blob.expires {
             self.hint_expiry(expires, hinted);
@@ -125,7 +148,7 @@ fn stored_at(which: Which, found: &Blob) -> Which {
 
 /// The base blob as it is now. One that has expired goes in the transaction that meets it, so that nothing is left behind
 /// when another takes its name.
-fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
+pub(crate) fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
     let Some(kept) = get::<Blob>(txn, &keys.base())? else {
         saw(Found::Nothing);
         return Ok(None);

@@ -53,7 +53,7 @@ impl Store {
         fetch: Fetch,
     ) -> Result<(Blob, Copying), Failure> {
         let tags = copy.tags.of(&source);
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &tags).await?);
+        let (keys, keeping) = (self.written_keys(at).await?, self.keeping(at, &tags).await?);
         let copying = Copying { keys: keys.clone(), id: copy.id };
         let row = keys::unfinished(&keys, copy.id);
         self.transact(keys::unfinished_partition(), move |txn| {

@@ -1,6 +1,7 @@
 //! Set Blob Properties and Set Blob Metadata.
 
 use lazuli_model::blob::{Blob, SetBlobMetadata, SetBlobProperties};
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags};
 
 use super::base;
@@ -16,8 +17,9 @@ impl Store {
 
     /// Metadata belong to a version, unlike properties.
     pub async fn set_blob_metadata(&self, at: &BlobAt, set: SetBlobMetadata) -> Result<Blob, Failure> {
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
-        self.transact(keys.written(), move |txn| {
+        let (address, keeping) = (self.address(at).await?, self.keeping(at, &Tags::NONE).await?);
+        self.transact(address.written(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = base(txn, &keys)?;
             let mut new = set.decide(current.as_ref(), now(txn))?;
             revise(txn, &keys, &keeping, &current.ok_or(Refusal::BlobNotFound)?, &mut new)?;

@@ -14,13 +14,13 @@ use crate::{BlobAt, Failure, Received, Store};
 
 impl Store {
     pub async fn put_blob(&self, at: &BlobAt, put: PutBlob, content: Received) -> Result<Box<Blob>, Failure> {
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &put.tags).await?);
+        let (address, keeping) = (self.address(at).await?, self.keeping(at, &put.tags).await?);
         let manifest = Manifest::of_body(&content.body, content.length, content.cipher);
         let ((place, _), md5) = (content.body.place(), content.md5);
-        let target = keys.written();
-        let hinted = keys.clone();
+        let target = address.written();
         let (blob, trash) = self
             .transact_staged(target, content.body.into_staged(), move |txn| {
+                let keys = address.make(txn)?;
                 let old = base(txn, &keys)?;
                 let mut new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
                 manifest.write(txn, &keys, &new.content);
@@ -28,16 +28,16 @@ impl Store {
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
                 drop_pending(txn, &keys, &mut trash)?;
-                Ok((Box::new(new), trash.write(txn, &keys)))
+                Ok((Box::new(new), trash.leave(txn, &keys)))
             })
             .await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok(blob)
     }
 }
 
 /// Forgets all uncommitted blocks.
-pub(super) fn drop_pending(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+pub(crate) fn drop_pending(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
     if let Some(pending) = get::<Pending>(txn, &keys.pending())? {
         txn.delete(keys.pending());
         trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: Kept::Nothing });

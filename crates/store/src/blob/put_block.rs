@@ -2,6 +2,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Encryption, PutBlock};
+use lazuli_model::lake::Right;
 use lazuli_model::{Lease, Timestamp};
 
 use super::base;
@@ -18,8 +19,13 @@ const INLINE_BUDGET: u64 = 4 << 20;
 
 impl Store {
     pub async fn put_block(&self, at: &BlobAt, put: PutBlock, content: Received) -> Result<(), Failure> {
-        let keys = BlobKeys::new(self.container_id(&at.container_at()).await?, at.blob.as_str());
-        let pending: Option<Pending> = self.look(&keys.partition(), |txn| get(txn, &keys.pending())).await?;
+        let address = self.address_in(self.home(&at.container_at()).await?, at)?;
+        let pending: Option<Pending> = self
+            .look(&address.partition(), |txn| {
+                let keys = address.find(txn, Right::Traverse)?;
+                get(txn, &keys.pending())
+            })
+            .await?;
         let inline = pending.map_or(0, |pending| pending.inline);
         let body = match content.body {
             Body::Inline(bytes) if inline + content.length > INLINE_BUDGET => {
@@ -30,9 +36,9 @@ impl Store {
         let (place, tail) = body.place();
         let block = Block { id: put.id.clone(), length: content.length, place, cipher: content.cipher };
         let bytes = encode_with_tail(&block, &[tail]);
-        let hinted = keys.clone();
         let trash = self
-            .transact_staged(keys.written(), body.into_staged(), move |txn| {
+            .transact_staged(address.written(), body.into_staged(), move |txn| {
+                let keys = address.make(txn)?;
                 let blob = base(txn, &keys)?;
                 let before: Option<Pending> = get(txn, &keys.pending())?;
                 let epoch = before.as_ref().map_or(txn.stamp().0, |pending| pending.epoch);
@@ -59,10 +65,10 @@ impl Store {
                         ..after(before, epoch, (&block, &put.encryption), old.as_ref(), now(txn))
                     }),
                 );
-                Ok(trash.write(txn, &keys))
+                Ok(trash.leave(txn, &keys))
             })
             .await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Keeping, PutBlockList, Search};
+use lazuli_model::lake::Right;
 use lazuli_model::{BlockId, Lease, Refusal};
 
 use super::base;
@@ -17,6 +18,7 @@ use super::blocks::{Found, all_committed, all_uncommitted};
 use super::replace::{outlives, replace};
 use crate::claims::{Trash, raise};
 use crate::keys::BlobKeys;
+use crate::lake::Address;
 use crate::manifest::Manifest;
 use crate::records::{Entry, Garbage, Kept, Pending, Run, Start};
 use crate::transact::{Decided, get, now};
@@ -29,7 +31,7 @@ impl Store {
         let keeping = self.keeping(at, &put.tags).await?;
         let put = Arc::new(put);
         for _ in 0..ATTEMPTS {
-            let (keys, seen) = self.lists_before(at, &put).await?;
+            let (keys, address, seen) = self.lists_before(at, &put).await?;
             let uncommitted = self.uncommitted(&keys, seen.pending.as_ref()).await?;
             let consulted = seen.blob.as_ref().filter(|_| consults_committed(&put, &uncommitted));
             let Some(committed) = self.committed(&keys, consulted).await? else {
@@ -37,40 +39,42 @@ impl Store {
             };
             // A block that is missing may have been missed: refuse only when what was read was all there was.
             let plan = Plan::new(&put, &uncommitted, &committed).map(Arc::new);
-            if let Some(blob) = self.commit_blocks(keys, keeping, put.clone(), seen, plan).await? {
+            if let Some(blob) = self.commit_blocks(address, keeping, put.clone(), seen, plan).await? {
                 return Ok(blob);
             }
         }
-        let keys = self.blob_keys(at).await?;
-        let hinted = keys.clone();
-        let applied = self.transact(keys.written(), move |txn| read_and_apply(txn, &keys, &keeping, &put));
+        let address = self.address(at).await?;
+        let applied = self.transact(address.written(), move |txn| {
+            let keys = address.make(txn)?;
+            read_and_apply(txn, &keys, &keeping, &put)
+        });
         let (blob, trash) = applied.await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok(blob)
     }
 
-    async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Seen), Failure> {
-        let look = self.look_blob(at, |txn, keys| {
+    async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Address, Seen), Failure> {
+        let look = self.look_blob_by(at, Right::Traverse, |txn, keys| {
             let seen = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
             put.permit(seen.blob.as_ref(), seen.lease(), now(txn))?;
             Ok(seen)
         });
         let (keys, seen) = look.await?;
-        Ok((self.told(&at.container_at(), keys).await?, seen))
+        Ok((keys, self.address(at).await?, seen))
     }
 
     /// `None` when what was seen is so no more.
     async fn commit_blocks(
         &self,
-        keys: BlobKeys,
+        address: Address,
         keeping: Keeping,
         put: Arc<PutBlockList>,
         seen: Seen,
         plan: Result<Arc<Plan>, Refusal>,
     ) -> Result<Option<Blob>, Failure> {
-        let hinted = keys.clone();
         let committed = self
-            .transact(keys.written(), move |txn| {
+            .transact(address.written(), move |txn| {
+                let keys = address.make(txn)?;
                 let current = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
                 if !current.has_the_blocks_of(&seen) {
                     return Ok(None);
@@ -81,7 +85,7 @@ impl Store {
             })
             .await?;
         Ok(committed.map(|(blob, trash)| {
-            self.hint(trash, hinted);
+            self.hint_left(trash);
             blob
         }))
     }
@@ -114,7 +118,10 @@ fn consults_committed(put: &PutBlockList, uncommitted: &[Found]) -> bool {
     })
 }
 
-fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<(Blob, bool)> {
+/// The blob, and where garbage was left.
+type Applied = (Blob, Option<BlobKeys>);
+
+fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<Applied> {
     let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
     put.permit(current.blob.as_ref(), current.lease(), now(txn))?;
     let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
@@ -129,7 +136,7 @@ fn apply(
     put: &PutBlockList,
     current: Seen,
     plan: &Plan,
-) -> Decided<(Blob, bool)> {
+) -> Decided<Applied> {
     plan.permit_encryption(put, &current)?;
     let content = plan.manifest.content(txn.stamp().0);
     let mut new = put.decide(current.blob.as_ref(), current.lease(), content, now(txn))?;
@@ -145,7 +152,7 @@ fn apply(
         trash.0.push(Garbage::Epoch { epoch: pending.epoch, kept: plan.kept_uncommitted.clone() });
     }
     plan.manifest.write(txn, keys, &new.content);
-    Ok((new, trash.write(txn, keys)))
+    Ok((new, trash.leave(txn, keys)))
 }
 
 /// What the list comes to: the manifest, and which pieces it takes over from where.

@@ -1,6 +1,7 @@
 //! Put Page: writes pages, or clears them.
 
 use lazuli_model::blob::{Blob, PutPage};
+use lazuli_model::lake::Right;
 
 use super::base;
 use super::replace::touch;
@@ -15,20 +16,21 @@ pub(super) const CLEARED_AT_ONCE: usize = 1024;
 impl Store {
     /// `content` is as long as the pages.
     pub async fn put_page(&self, at: &BlobAt, put: PutPage, content: Received) -> Result<Blob, Failure> {
-        let keys = self.blob_keys(at).await?;
+        let address = self.address(at).await?;
         let fill = Fill::of(&content);
-        let (partition, hinted) = (keys.partition(), keys.clone());
+        let partition = address.partition();
         let (blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {
+                let keys = address.find(txn, Right::Write)?;
                 let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, put.pages.from, &fill)?;
                 editor.finish(&mut trash);
                 touch(txn, &keys, &blob);
-                Ok((blob, trash.write(txn, &keys)))
+                Ok((blob, trash.leave(txn, &keys)))
             })
             .await?;
-        self.hint(trash, hinted);
+        self.hint_left(trash);
         Ok(blob)
     }
 
@@ -36,10 +38,11 @@ impl Store {
     pub async fn clear_pages(&self, at: &BlobAt, put: PutPage) -> Result<Blob, Failure> {
         let mut from = put.pages.from;
         loop {
-            let (keys, put) = (self.blob_keys(at).await?, put.clone());
-            let (partition, hinted) = (keys.partition(), keys.clone());
+            let (address, put) = (self.address(at).await?, put.clone());
+            let partition = address.partition();
             let (blob, next, trash) = self
                 .transact(partition, move |txn| {
+                    let keys = address.find(txn, Right::Write)?;
                     let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
                     let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                     let next = editor.clear(txn, from, put.pages.to, CLEARED_AT_ONCE)?;
@@ -47,10 +50,10 @@ impl Store {
                     if next.is_none() {
                         touch(txn, &keys, &blob);
                     }
-                    Ok((blob, next, trash.write(txn, &keys)))
+                    Ok((blob, next, trash.leave(txn, &keys)))
                 })
                 .await?;
-            self.hint(trash, hinted);
+            self.hint_left(trash);
             match next {
                 Some(next) => from = next,
                 None => return Ok(blob),

@@ -7,22 +7,22 @@
 //!   versions (`versions_only`), or neither; where there is one, neither of the two is there.
 
 use lazuli_engine::Txn;
-use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Fate, Keeping, Which};
 use lazuli_model::feed::Event;
+use lazuli_model::{Refusal, Timestamp};
 
 use super::deleted::{keep_deleted, purge, purge_all, take_out};
 use super::stored_at;
 use super::tagged::{forget_past, index, keep_past};
 use crate::claims::{Trash, is_shared, release, share};
 use crate::feed::{foresee, note};
-use crate::keys::BlobKeys;
+use crate::keys::{BlobKeys, Located, TreeKeys};
 use crate::records::{Kept, Mark, encode};
 use crate::transact::{Decided, get, now};
 
 /// `new`, with a content of its own, takes the place of `old`; where versions are kept it gets an id. Of the old content,
 /// `kept` went over to the new one, which may be only if the old one does not [`outlive`](outlives) this.
-pub(super) fn replace(
+pub(crate) fn replace(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     keeping: &Keeping,
@@ -32,6 +32,7 @@ pub(super) fn replace(
     trash: &mut Trash,
 ) -> Decided<()> {
     let time = now(txn);
+    permit_reachable(txn, keys)?;
     old.map_or(Ok(()), |old| keeping.permit_overwrite(old, time))?;
     new.version = keeping.new_version(time);
     let fate = old.map(|old| (old, keeping.overwritten(old, time)));
@@ -48,6 +49,17 @@ pub(super) fn replace(
     Ok(())
 }
 
+/// A file that has been deleted while a copy to it was on its way is not written to: nobody would ever find it.
+fn permit_reachable(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
+    match keys.located() {
+        Located::Flat(_) => Ok(()),
+        Located::Node(id) => match txn.get(&TreeKeys { space: keys.space }.node(id))? {
+            Some(_) => Ok(()),
+            None => Err(Refusal::BlobNotFound.into()),
+        },
+    }
+}
+
 /// Whether anything keeps the content of `old` when `replace` has put another in its place.
 pub(super) fn outlives(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob) -> Decided<bool> {
     Ok(keeping.overwritten(old, now(txn)) != Fate::Gone || is_shared(txn, keys, &old.content)?)
@@ -55,7 +67,7 @@ pub(super) fn outlives(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, ol
 
 /// The same blob after its content changed in place (Append Block, Put Page): no version is made of it, and its tags are
 /// what they were.
-pub(super) fn touch(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+pub(crate) fn touch(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
     write_base(txn, keys, Some(new), Some(new));
 }
 
@@ -71,7 +83,7 @@ pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old:
 }
 
 /// The same blob with the same content, changed in its record alone, and no version made of it.
-pub(super) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob) {
+pub(crate) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob) {
     let time = now(txn);
     note(txn, keys, Which::Current, || Event::changed(Which::Current, old, new, time));
     write_base(txn, keys, Some(old), Some(new));

@@ -2,6 +2,7 @@
 
 use lazuli_model::blob::{Blob, SetPageProperties, Which};
 use lazuli_model::feed::Event;
+use lazuli_model::lake::Right;
 
 use super::base;
 use super::put_page::{CLEARED_AT_ONCE, seen};
@@ -16,10 +17,11 @@ impl Store {
     /// A blob that loses much is emptied beyond its new end in several steps; the last one changes the record.
     pub async fn set_page_properties(&self, at: &BlobAt, set: SetPageProperties) -> Result<Blob, Failure> {
         loop {
-            let (keys, set) = (self.blob_keys(at).await?, set.clone());
-            let (partition, hinted) = (keys.partition(), keys.clone());
+            let (address, set) = (self.address(at).await?, set.clone());
+            let partition = address.partition();
             let (blob, done, trash) = self
                 .transact(partition, move |txn| {
+                    let keys = address.find(txn, Right::Write)?;
                     let old = base(txn, &keys)?;
                     let new = set.decide(old.as_ref(), now(txn))?;
                     let mut trash = Trash::default();
@@ -35,10 +37,10 @@ impl Store {
                         note(txn, &keys, Which::Current, || old.as_ref().and_then(told));
                         touch(txn, &keys, &new);
                     }
-                    Ok((new, done, trash.write(txn, &keys)))
+                    Ok((new, done, trash.leave(txn, &keys)))
                 })
                 .await?;
-            self.hint(trash, hinted);
+            self.hint_left(trash);
             if done {
                 return Ok(blob);
             }

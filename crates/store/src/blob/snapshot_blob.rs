@@ -2,6 +2,7 @@
 
 use lazuli_model::blob::{Blob, SnapshotBlob, Which};
 use lazuli_model::feed::Event;
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
@@ -15,8 +16,9 @@ use crate::{BlobAt, Failure, Store};
 impl Store {
     /// The snapshot's time, and the base blob it was taken of. Where versions are kept, that becomes another one.
     pub async fn snapshot_blob(&self, at: &BlobAt, snapshot: SnapshotBlob) -> Result<(Timestamp, Blob), Failure> {
-        let (keys, keeping) = (self.blob_keys(at).await?, self.keeping(at, &Tags::NONE).await?);
-        self.transact(keys.written(), move |txn| {
+        let (address, keeping) = (self.address(at).await?, self.keeping(at, &Tags::NONE).await?);
+        self.transact(address.written(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = base(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;

@@ -1,6 +1,7 @@
 //! Get Blob Tags and Set Blob Tags. Tags change neither the ETag nor the date.
 
 use lazuli_model::blob::{GetBlobTags, SetBlobTags};
+use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags};
 
 use super::get_blob::{absent, stored};
@@ -22,8 +23,9 @@ impl Store {
 
     pub async fn set_blob_tags(&self, at: &BlobAt, set: SetBlobTags) -> Result<(), Failure> {
         self.announce_tags(&at.container_at(), &set.tags).await?;
-        let keys = self.blob_keys(at).await?;
-        self.transact(keys.written(), move |txn| {
+        let address = self.address(at).await?;
+        self.transact(address.written(), move |txn| {
+            let keys = address.find(txn, Right::Write)?;
             let current = stored(txn, &keys, set.which)?;
             let new = set.decide(current.as_ref(), now(txn))?;
             change_at(txn, &keys, set.which, &current.ok_or(Refusal::BlobNotFound)?, &new);

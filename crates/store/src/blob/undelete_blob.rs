@@ -12,13 +12,17 @@ use super::replace::write_base;
 use super::tagged::keep_past;
 use crate::feed::note;
 use crate::keys::BlobKeys;
+use crate::lake::Address;
 use crate::records::encode;
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
     pub async fn undelete_blob(&self, at: &BlobAt) -> Result<(), Failure> {
-        let keys = self.blob_keys(at).await?;
+        let keys = match self.address(at).await? {
+            Address::Flat(keys) => keys,
+            Address::Path(path) => return self.undelete_newest(path).await,
+        };
         self.finish_cut(&keys).await?;
         let mut at_row = Some(Progress::default());
         // The blob comes back with the first transaction, and much of its past with later ones.

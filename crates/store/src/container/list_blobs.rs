@@ -12,7 +12,8 @@ use lazuli_model::blob::{Blob, ContentRef, Kind};
 use lazuli_model::{BlobName, Refusal, Timestamp};
 
 use crate::blob::cut_of;
-use crate::keys::BlobKeys;
+use crate::keys::{BlobKeys, TreeKeys};
+use crate::lake::list_tree;
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{Pending, decode, encode};
 use crate::transact::{Decided, now};
@@ -37,8 +38,15 @@ const VERSION: u8 = 1;
 impl Store {
     pub async fn list_blobs(&self, at: &ContainerAt, list: ListBlobs) -> Result<BlobPage, Failure> {
         loop {
-            let space = Space(self.container_id(at).await?);
-            let page = self.page(space, &list).await?;
+            let home = self.home(at).await?;
+            let space = Space(home.id);
+            let page = match home.hierarchical {
+                true => {
+                    let keys = TreeKeys { space };
+                    self.look(&keys.partition(), |txn| list_tree(txn, &keys, &self.caller, &list)).await?
+                }
+                false => self.page(space, &list).await?,
+            };
             // The rows of a container that has gone meanwhile go one by one: then it is looked at afresh.
             if self.container_id(at).await? == space.0 {
                 return Ok(page);
@@ -191,7 +199,7 @@ impl Row {
             Value::Pending(bytes) => (None, true, false, shell(decode::<Pending>(bytes)?.touched)),
         };
         let blob = blob.at(now).filter(|blob| blob.deleted.is_none_or(|deleted| !deleted.is_over(now)));
-        Ok(blob.map(|blob| BlobItem { name, snapshot, uncommitted, versions_only, blob }))
+        Ok(blob.map(|blob| BlobItem { name, snapshot, uncommitted, versions_only, blob, node: None, deletion: None }))
     }
 }
 

@@ -3,6 +3,7 @@
 mod change;
 mod create_container;
 mod delete_container;
+pub(crate) mod earlier;
 mod get_container;
 mod list_blobs;
 mod restore_container;

@@ -28,6 +28,11 @@ impl Fill {
         Self { length: content.length, place, small, cipher: content.cipher }
     }
 
+    /// What waits as a block.
+    pub fn of_block(length: u64, place: records::Place, small: Bytes, cipher: Cipher) -> Self {
+        Self { length, place, small, cipher }
+    }
+
     /// A few zeros that count as written.
     pub fn zeros(length: u64) -> Self {
         let small = Bytes::from(vec![0; length as usize]);
@@ -86,6 +91,30 @@ impl<'a> Editor<'a> {
                     start += sealed.length(run.length);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// As [`Editor::write`], of bytes that others hold already: a block that waits, or another content of the partition.
+    pub fn adopt(&mut self, txn: &mut Txn<'_>, at: u64, fill: &Fill) -> Decided<()> {
+        let records::Place::Pieces(runs) = &fill.place else {
+            return self.write(txn, at, fill);
+        };
+        let mut start = at;
+        for run in runs {
+            let sealed = fill.sealed(start - at);
+            let (length, mut done) = (sealed.length(run.length), 0);
+            while done < length {
+                let (number, from, to) = slot(start + done, start + length);
+                let place = Place::Piece(*run);
+                if !self.names(txn, number, &place)? {
+                    raise(txn, self.keys, &[*run])?;
+                }
+                let skip = done as u32; // a piece is at most 64 MiB
+                self.put(txn, number, Span { from, to, written: self.at.epoch, place, skip, sealed })?;
+                done += u64::from(to - from);
+            }
+            start += length;
         }
         Ok(())
     }

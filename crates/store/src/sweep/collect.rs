@@ -12,6 +12,7 @@ use crate::claims::{Trash, lower};
 use crate::file::HEARTBEAT_SECONDS;
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
+use crate::lake::collect_subtree;
 use crate::manifest::Loaded;
 use crate::pins::{Heard, have_listed};
 use crate::readers::Line;
@@ -56,7 +57,9 @@ impl Store {
             }
         }
         for (keys, answer) in under_way {
-            answer.await?;
+            for other in answer.await? {
+                self.sweep.hint_partition(other);
+            }
             self.sweep.hint_partition(keys);
         }
         let loose = self.unlent(loose, resting).await?;
@@ -137,6 +140,8 @@ impl Store {
             Garbage::Sparse(forget) => self.readers.may_collect(keys, forget.content, line),
             Garbage::Pieces(runs) => self.readers.may_free(keys, runs, line),
             Garbage::Epoch { .. } | Garbage::Superseded { .. } | Garbage::Cut | Garbage::Purged { .. } => true,
+            // What is below it has garbage of its own, which waits for its readers.
+            Garbage::Subtree => true,
         };
         let ripe = dead.0.iter().all(is_ripe);
         if !ripe && dead.0.iter().any(hands_over) {
@@ -208,6 +213,7 @@ fn hands_over(item: &Garbage) -> bool {
         | Garbage::Superseded { .. }
         | Garbage::Pieces(_)
         | Garbage::Cut
+        | Garbage::Subtree
         | Garbage::Purged { .. } => false,
     }
 }
@@ -223,22 +229,23 @@ fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
             | Garbage::Sparse(_)
             | Garbage::Superseded { .. }
             | Garbage::Cut
+            | Garbage::Subtree
             | Garbage::Purged { .. } => return None,
         }
     }
     Some(runs)
 }
 
-/// One bounded step about one garbage row. Pieces that lose their last holder go into a row of their own.
-fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> + Send + 'static {
+/// One bounded step about one garbage row. Pieces that lose their last holder go into a row of their own. Gives who else has garbage by it.
+fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<Vec<BlobKeys>> + Send + 'static {
     move |txn| {
         let Some(Dead(mut items)) = get(txn, &row)? else {
-            return Ok(()); // another process was faster
+            return Ok(Vec::new()); // another process was faster
         };
         let Some(at) = items.iter().position(|item| !matches!(item, Garbage::Pieces(_))) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        let (mut loose, mut more) = (Vec::new(), Vec::new());
+        let (mut loose, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         let done = match &items[at] {
             Garbage::Content { id, kept } => collect_chunk(txn, &keys, *id, kept, &mut loose)?,
             Garbage::Epoch { epoch, kept } => collect_blocks(txn, &keys, *epoch, kept, &mut loose)?,
@@ -253,6 +260,7 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
             Garbage::Superseded { snapshot } => collect_superseded(txn, &keys, *snapshot, &mut more)?,
             Garbage::Cut => delete_cut(txn, &keys, &mut more)?,
             Garbage::Purged { until } => purge_some(txn, &keys, *until, &mut more)?,
+            Garbage::Subtree => collect_subtree(txn, &keys, &mut more, &mut others)?,
             Garbage::Pieces(_) => true,
         };
         if done {
@@ -267,7 +275,7 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<()> 
             more.push(Garbage::Pieces(loose));
         }
         Trash(more).write(txn, &keys);
-        Ok(())
+        Ok(others)
     }
 }
 

@@ -138,6 +138,13 @@ impl Store {
         }
     }
 
+    /// The same of garbage that [`Trash::leave`](crate::claims::Trash::leave) told of.
+    pub(crate) fn hint_left(&self, left: Option<BlobKeys>) {
+        if let Some(keys) = left {
+            self.sweep.hint_partition(keys);
+        }
+    }
+
     pub(crate) fn hint_expiry(&self, expires: Timestamp, keys: BlobKeys) {
         self.sweep.hint_expiry(expires, keys);
     }

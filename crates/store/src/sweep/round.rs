@@ -9,6 +9,7 @@ use super::Progress;
 use crate::claims::Trash;
 use crate::file::sweep::ShareRound;
 use crate::keys::{self, BlobKeys, QueueKeys};
+use crate::lake::{RemovedRound, forget_name};
 use crate::records::{DeletedContainer, Garbage, Kept, Pending, Stored, decode, decode_container_id, decode_with_tail};
 use crate::transact::{get, now};
 use crate::{Failure, Store};
@@ -63,6 +64,8 @@ pub(super) enum Round {
         from: Key,
         next: Key,
     },
+    /// Paths of a file system that were deleted softly; then containers from `next` on.
+    Removed(RemovedRound),
     Shares(ShareRound),
     DeadSpaces(Key),
     /// Rows of lent pieces from here on.
@@ -91,6 +94,10 @@ impl Store {
                 None => Round::Due { space: from.space(), next },
             }),
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
+            Round::Removed(round) => Some(match self.visit_removed(round, now).await? {
+                Ok(round) => Round::Removed(round),
+                Err(next) => next_after(next),
+            }),
             Round::Deleted(from) => Some(self.next_deleted(from, now).await?),
             Round::TagNames(from) => Some(self.visit_tag_names(from).await?),
             Round::Expiries { space, from, next } => Some(self.visit_expiries(space, from, next, now).await?),
@@ -160,10 +167,9 @@ impl Store {
         for (key, _) in rows {
             self.drop_due(space, key).await?;
         }
-        Ok(match (full, next.column()) {
-            (true, _) => Round::Due { space, next },
-            (false, keys::DELETED_CONTAINERS) => Round::Deleted(next),
-            (false, _) => Round::Containers(next),
+        Ok(match full {
+            true => Round::Due { space, next },
+            false => Round::Removed(RemovedRound::of(space, next)),
         })
     }
 
@@ -212,6 +218,7 @@ impl Store {
                     return Ok(false); // touched in between
                 };
                 txn.delete(keys.pending());
+                forget_name(txn, &keys)?;
                 let epoch = Garbage::Epoch { epoch: pending.epoch, kept: Kept::Nothing };
                 Ok(Trash(vec![epoch]).write(txn, &keys))
             })
@@ -259,6 +266,14 @@ impl Store {
             Some((last, _)) if rows.len() == PAGE => Round::DeadSpaces(last.successor()),
             Some(_) | None => Round::Lent(keys::column(keys::ROOT, keys::LENT)),
         })
+    }
+}
+
+/// The container that a round goes on with.
+fn next_after(next: Key) -> Round {
+    match next.column() {
+        keys::DELETED_CONTAINERS => Round::Deleted(next),
+        _ => Round::Containers(next),
     }
 }
 

@@ -83,7 +83,10 @@ impl Store {
         // What is read stays, with all that hangs on its name; the end of the last reader leads back here.
         let mut held = self.readers.names_held(space);
         held.append(&mut self.names_pinned(space).await?);
-        let is_held = |key: &Key| layout(key).is_some_and(|owner| held.contains(&owner.name));
+        // A file system is one partition: who reads a file of it holds all of it.
+        let in_tree = held.iter().any(|name| keys::owner_of(name) != *name);
+        let is_held =
+            |key: &Key| layout(key).is_some_and(|owner| held.contains(&owner.name) || in_tree && owner.name.is_empty());
         self.remove(column, rows.into_iter().map(|(key, _)| key).filter(|key| !is_held(key))).await?;
         Ok(true)
     }

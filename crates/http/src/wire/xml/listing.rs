@@ -183,6 +183,7 @@ pub fn blobs(listing: &BlobListing<'_>, page: &BlobPage) -> Vec<u8> {
                     name(out, prefix, listing.version);
                     out.push_str("</BlobPrefix>");
                 }
+                Entry::Directory(item) => directory(out, listing, item),
             }
         }
     });
@@ -202,10 +203,23 @@ pub fn name(out: &mut String, name: &str, version: Version) {
     out.push_str("</Name>");
 }
 
+/// A directory of a file system, in a listing by delimiter (observed).
+fn directory(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
+    out.push_str("<BlobPrefix>");
+    name(out, &format!("{}/", item.name.as_str()), listing.version);
+    out.push_str("<Properties>");
+    content(out, listing, item);
+    state(out, listing, item);
+    out.push_str("</Properties></BlobPrefix>");
+}
+
 fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
     out.push_str("<Blob>");
     name(out, item.name.as_str(), listing.version);
     optional(out, "Snapshot", item.snapshot.map(Timestamp::to_iso).as_deref());
+    if let Some(deletion) = item.deletion {
+        number(out, "DeletionId", deletion);
+    }
     history(out, listing, item);
     if !Since::ServiceEndpoint.is_in(listing.version) {
         element(out, "Url", &format!("{}{}/{}", listing.endpoint, listing.container, item.name.as_str()));
@@ -222,6 +236,9 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         match item.blob.encryption {
             // Only who has the key may read it.
             Encryption::Customer(_) => out.push_str("<Metadata Encrypted=\"true\" />"),
+            Encryption::Service | Encryption::Scope(_) if crate::lake::is_directory(item) => {
+                metadata(out, &crate::lake::folder_metadata(&item.blob.metadata));
+            }
             Encryption::Service | Encryption::Scope(_) => metadata(out, &item.blob.metadata),
         }
     }
@@ -257,17 +274,24 @@ fn content(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         element(out, "Creation-Time", &blob.created.to_http());
     }
     element(out, "Last-Modified", &blob.modified.to_http());
+    if let Some(deleted) = blob.deleted.filter(|_| item.deletion.is_some()) {
+        element(out, "Expiry-Time", &deleted.until.to_http());
+    }
     // Here, unlike in headers and in lists of containers, without quotes.
     element(out, "Etag", blob.etag.to_string().trim_matches('"'));
+    let kind = item.node.as_ref().filter(|_| Since::ResourceType.is_in(listing.version));
+    optional(out, "ResourceType", kind.map(|node| crate::lake::resource_type(node)));
     // A blob of which only versions are left has no bytes of its own (observed).
     number(out, "Content-Length", if item.versions_only { 0 } else { blob.content.length });
     let headers = &blob.headers;
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    element(out, "Content-Type", headers.content_type.as_deref().unwrap_or("application/octet-stream"));
+    let default = if crate::lake::is_directory(item) { "" } else { "application/octet-stream" };
+    element(out, "Content-Type", headers.content_type.as_deref().unwrap_or(default));
     element(out, "Content-Encoding", &text(&headers.encoding));
     element(out, "Content-Language", &text(&headers.language));
     if Since::Crc64.is_in(listing.version) {
-        element(out, "Content-CRC64", "");
+        let empty = item.deletion.is_some() && blob.content.length == 0;
+        element(out, "Content-CRC64", if empty { "AAAAAAAAAAA=" } else { "" });
     }
     element(out, "Content-MD5", &headers.md5.as_ref().map(|md5| STANDARD.encode(md5)).unwrap_or_default());
     element(out, "Cache-Control", &text(&headers.cache_control));
@@ -426,6 +450,8 @@ mod tests {
             snapshot: None,
             uncommitted: false,
             versions_only: false,
+            node: None,
+            deletion: None,
             blob: Blob {
                 etag: ETag::parse("0x8DA814EF287BC44").expect("an ETag"),
                 headers: ContentHeaders {
@@ -544,6 +570,7 @@ mod tests {
     fn containers_as_recorded() {
         let container = Container {
             id: 1,
+            hierarchical: false,
             scope: None,
             etag: ETag::parse("0x8DA741358DE4884").expect("an ETag"),
             modified: at("Mon, 01 Aug 2022 23:12:47 GMT"),

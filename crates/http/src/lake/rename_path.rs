@@ -1,0 +1,78 @@
+//! Rename: the new name is in the URL, the old one in a header, perhaps with a SAS of its own.
+
+use http::StatusCode;
+use lazuli_model::conditions::Match;
+use lazuli_model::lake::RenamePath;
+use lazuli_model::{Conditions, LeaseId, Refusal, Timestamp};
+use lazuli_store::{Failure, PathAt};
+use percent_encoding::percent_decode_str;
+
+use super::headers as own;
+use crate::answer::Answer;
+use crate::blob::{get_blob, headers};
+use crate::head::{Head, Target};
+use crate::operation::{AccountNeeds, By, DATES, ETAGS, LEASE, On, Second, Spec, When};
+use crate::serve::Ask;
+use crate::versions::Since;
+
+pub const SPEC: Spec = Spec {
+    name: "RenamePath",
+    methods: &["PUT"],
+    on: On::Blob,
+    when: &[When::Header("x-ms-rename-source")],
+    needs: "cw",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
+    takes: ETAGS | DATES | LEASE,
+    seconds: &[Second { by: By::RenameSource, judged_as: &[&get_blob::SPEC, &MOVED] }],
+    lake: true,
+    ..Spec::PLAIN
+};
+
+/// What the source loses: its name. It must be readable too, because others may read it at its new place.
+pub const MOVED: Spec = Spec {
+    name: "RenamePathSource",
+    methods: &["DELETE"],
+    on: On::Blob,
+    needs: "md",
+    account_sas: Some(AccountNeeds { resource: 'o', any: "md" }),
+    lake: true,
+    ..Spec::PLAIN
+};
+
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
+    let to = own::path_at(&ask.head)?;
+    let from = source(ask).await?;
+    let rename = parse(&ask.head)?;
+    let moved = ask.store.rename_path(&from, &to, rename).await?;
+    let answer = Answer::new(StatusCode::CREATED);
+    Ok(if ask.head.has(Since::PathEncrypted) { answer.etag(moved.etag, moved.modified) } else { answer })
+}
+
+/// `/filesystem/path?sas`, percent-encoded. It may be taken away only by who may.
+async fn source(ask: &Ask) -> Result<PathAt, Failure> {
+    let naming = ask.required_naming(By::RenameSource)?;
+    let (path, query) = naming.text.split_once('?').unwrap_or((naming.text, ""));
+    let decoded = percent_decode_str(path).decode_utf8().map_err(|_| naming.invalid())?;
+    let rest = decoded.strip_prefix('/').unwrap_or(&decoded);
+    let (container, path) = rest.split_once('/').ok_or_else(|| naming.invalid())?;
+    let target = Target::Blob { container: container.to_owned(), blob: path.to_owned() };
+    ask.permit_second(naming.second, target.clone(), query).await?;
+    Ok(own::path_at(&Head { target, ..ask.head.clone() })?)
+}
+
+fn parse(head: &Head) -> Result<RenamePath, Refusal> {
+    let tags = |header: &str| head.text(header).map(Match::parse);
+    let date = |header: &'static str| head.opt(header, Timestamp::parse_http);
+    Ok(RenamePath {
+        source_conditions: Conditions {
+            if_match: tags("x-ms-source-if-match"),
+            if_none_match: tags("x-ms-source-if-none-match"),
+            if_modified_since: date("x-ms-source-if-modified-since")?,
+            if_unmodified_since: date("x-ms-source-if-unmodified-since")?,
+            if_tags: None,
+        },
+        source_lease: head.opt("x-ms-source-lease-id", LeaseId::parse)?,
+        conditions: headers::conditions(head, &SPEC)?,
+        lease: headers::lease_id(head)?,
+    })
+}
