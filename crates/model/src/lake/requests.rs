@@ -128,18 +128,20 @@ impl RenamePath {
         target: Option<(&Blob, &Node, bool)>,
         now: Timestamp,
     ) -> Result<Blob, Refusal> {
-        let of_source = |refusal| match refusal {
-            Refusal::ConditionNotMet => Refusal::SourceConditionNotMet,
-            refusal => refusal,
+        let of_source = |refusal| match refusal == Refusal::ConditionNotMet {
+            true => Refusal::SourceConditionNotMet,
+            false => refusal,
         };
         self.source_conditions.permit_source(source.map(|(blob, _)| seen(blob))).map_err(of_source)?;
         let (blob, node) = source.ok_or(Refusal::SourcePathNotFound)?;
         let lease = lease::permit_write(blob.lease, self.source_lease, now, On::Blob)?;
         blob.permit_mutable(now)?;
         let exists = |is_directory| Refusal::PathAlreadyExists { is_directory };
-        self.conditions.permit_replace(target.map(|(blob, ..)| seen(blob))).map_err(|refusal| match refusal {
-            Refusal::BlobAlreadyExists => exists(target.is_some_and(|(_, node, _)| node.is_directory)),
-            refusal => refusal,
+        self.conditions.permit_replace(target.map(|(blob, ..)| seen(blob))).map_err(|refusal| {
+            match refusal == Refusal::BlobAlreadyExists {
+                true => exists(target.is_some_and(|(_, node, _)| node.is_directory)),
+                false => refusal,
+            }
         })?;
         let Some((onto, there, is_empty)) = target else {
             return match self.lease {
@@ -159,8 +161,8 @@ impl RenamePath {
 
 /// A directory cannot be moved into itself, and the root not at all.
 pub fn permit_rename(from: &super::LakePath, to: &super::LakePath) -> Result<(), Refusal> {
-    let moves = !from.is_root() && !to.is_root() && !(to.is_within(from) && to != from);
-    if moves { Ok(()) } else { Err(Refusal::InvalidRenameSourcePath) }
+    let stays = from.is_root() || to.is_root() || to.is_within(from) && to != from;
+    if stays { Err(Refusal::InvalidRenameSourcePath) } else { Ok(()) }
 }
 
 /// What append and flush do to the lease besides writing.
@@ -198,12 +200,12 @@ impl LeaseStep {
             }
             Some(LeaseStep::AutoRenew) => {
                 let held = lease::permit_write(held, id, now, On::Blob)?;
-                match held {
-                    Lease::Leased { id, until: Some(until), .. } if now.seconds_until(until) <= RENEWED_SECONDS => {
-                        Ok((lease::act(held, Action::Renew { id }, now)?.lease, Some(true)))
-                    }
-                    held => Ok((held, Some(false))),
+                if let Lease::Leased { id, until: Some(until), .. } = held
+                    && now.seconds_until(until) <= RENEWED_SECONDS
+                {
+                    return Ok((lease::act(held, Action::Renew { id }, now)?.lease, Some(true)));
                 }
+                Ok((held, Some(false)))
             }
         }
     }
