@@ -248,10 +248,13 @@ fn texts(out: &mut Vec<u8>, note: &Note<'_>) {
     framed(out, TEXT_MAX, |out| principal(out, note.identity, head));
     text(out, note.code);
     text(out, note.etag.unwrap_or_default());
+    // What a change asked for was met, and is not looked up: most requests are plain changes.
+    let is_lease_call = head.query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("lease"));
+    let asked = |name: &str| if note.refused || is_lease_call { said(name) } else { "" };
     for name in ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"] {
-        text(out, said(name));
+        text(out, asked(name));
     }
-    let action = said("x-ms-lease-action");
+    let action = if is_lease_call { said("x-ms-lease-action") } else { "" };
     text(out, action);
     if !action.is_empty() {
         text(out, note.lease.unwrap_or_default());

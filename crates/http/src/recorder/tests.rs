@@ -47,7 +47,7 @@ fn note(head: &Head) -> Note<'_> {
 fn what_is_noted_is_what_is_read() {
     let recorder = Recorder::new(0);
     let asked = head(
-        "/account/pictures/a%20cat?sv=2020-12-06&sp=rw&sig=c2VjcmV0",
+        "/account/pictures/a%20cat?comp=lease&sv=2020-12-06&sp=rw&sig=c2VjcmV0",
         &[
             ("if-match", "\"0x1F\""),
             ("x-ms-client-request-id", "mine"),
