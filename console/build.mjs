@@ -25,6 +25,11 @@ const built = await esbuild.build({
   logLevel: "warning",
 });
 
+if (process.argv.includes("--test")) {
+  await esbuild.build({ absWorkingDir: here, entryPoints: ["test/units.ts"], bundle: true, platform: "node", format: "esm", outfile: "units.mjs", logLevel: "warning" });
+  process.exit(0);
+}
+
 const assets = new Map();
 for (const file of built.outputFiles) assets.set(file.path.split("/").pop(), Buffer.from(file.contents));
 for (const name of ["index.html", "icon.svg"]) assets.set(name, await readFile(here + "src/" + name));

@@ -48,10 +48,15 @@ export async function query(container: string, blob: string, format: Format, exp
 }
 
 function tabulate(lines: string[]): Rows {
-  const records = lines.slice(0, ROWS_MAX).map((line) => JSON.parse(line) as Record<string, unknown>);
+  const records = lines.slice(0, ROWS_MAX).map((line) => JSON.parse(line, asWritten) as Record<string, unknown>);
   const columns = [...new Set(records.flatMap((record) => Object.keys(record)))];
   const cell = (value: unknown) => (value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
   return { columns, rows: records.map((record) => columns.map((column) => cell(record[column]))), cut: lines.length > ROWS_MAX };
+}
+
+/** Numbers as they are written: some are too exact for JavaScript. */
+function asWritten(_key: string, value: unknown, context?: { source?: string }): unknown {
+  return typeof value === "number" ? (context?.source ?? value) : value;
 }
 
 function join(parts: Uint8Array[]): Uint8Array {

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Store, useStore } from "./store";
+import { Icon } from "./icon";
 import { words } from "./notes";
 
 interface Props {
@@ -30,8 +31,8 @@ export function Dialog({ title, onClose, children, isWide }: Props) {
       <div class="dialog">
         <header>
           <h2>{title}</h2>
-          <button class="bare" aria-label="Close" onClick={onClose}>
-            ×
+          <button type="button" class="bare" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
           </button>
         </header>
         {children}

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Refused } from "../api/data";
 import { Store, useStore } from "./store";
+import { Icon } from "./icon";
 import { go } from "./route";
 
 interface Note {
@@ -68,7 +69,7 @@ export function Notes() {
             )}
           </div>
           <button class="bare" aria-label="Dismiss" onClick={() => drop(note.id)}>
-            ×
+            <Icon name="close" />
           </button>
         </div>
       ))}

@@ -1,6 +1,7 @@
 // Small parts that several views use.
 import type { ComponentChildren, TargetedKeyboardEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./icon";
 import { good } from "./notes";
 
 export function Tabs<Name extends string>({ names, now, onPick, label }: { names: readonly (readonly [Name, string])[]; now: Name; onPick: (name: Name) => void; label: string }) {
@@ -16,7 +17,7 @@ export function Tabs<Name extends string>({ names, now, onPick, label }: { names
   return (
     <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
       {names.map(([name, text]) => (
-        <button key={name} role="tab" aria-selected={name === now} tabIndex={name === now ? 0 : -1} onClick={() => onPick(name)}>
+        <button key={name} type="button" role="tab" aria-selected={name === now} tabIndex={name === now ? 0 : -1} onClick={() => onPick(name)}>
           {text}
         </button>
       ))}
@@ -36,8 +37,8 @@ export function Copyable({ text, label }: { text: string; label?: string }) {
   return (
     <span class="copyable">
       <code>{text}</code>
-      <button class="bare" onClick={copy} aria-label={`Copy ${label ?? text}`} title="Copy">
-        ⧉
+      <button type="button" class="bare" onClick={copy} aria-label={`Copy ${label ?? text}`} title="Copy">
+        <Icon name="copy" />
       </button>
     </span>
   );
@@ -81,7 +82,7 @@ export function PairEditor({ pairs, onChange, name, isReadOnly }: { pairs: Pairs
           <input aria-label={`Value of ${name} ${index + 1}`} placeholder="value" value={value} disabled={isReadOnly} onInput={(event) => set(index, [key, event.currentTarget.value])} />
           {!isReadOnly && (
             <button type="button" class="bare" aria-label={`Remove ${name} ${key}`} onClick={() => onChange(pairs.filter((_, at) => at !== index))}>
-              ×
+              <Icon name="close" />
             </button>
           )}
         </div>

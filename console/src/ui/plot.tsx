@@ -18,6 +18,10 @@ interface Props {
 }
 
 const HEIGHT = 170;
+/** At least so much time is on the axis, also when there are few readings. */
+const SHOWN_SECONDS = 60;
+
+const clock = (at: number): string => new Date(at * 1000).toLocaleTimeString("en-GB");
 
 /** What a colour of the page is, as a canvas wants it. */
 function colourOf(element: HTMLElement, name: string): string {
@@ -34,6 +38,7 @@ export function Plot({ times, lines, say, label }: Props) {
   const plot = useRef<uPlot | undefined>(undefined);
   useEffect(() => {
     const element = box.current!;
+    const said = (value: number | null | undefined) => (value == null ? "–" : say(value));
     const build = () => {
       plot.current?.destroy();
       const [soft, line] = [colourOf(element, "soft"), colourOf(element, "line")];
@@ -44,13 +49,13 @@ export function Plot({ times, lines, say, label }: Props) {
           height: HEIGHT,
           cursor: { points: { size: 6 } },
           legend: { live: true },
-          scales: { y: { range: (_plot, _low, high) => [0, Math.max(high, 0.001) * 1.1] } },
-          axes: [axis, { ...axis, size: 62, values: (_plot, ticks) => ticks.map(say) }],
+          scales: { x: { range: (_plot, from, to) => [Math.min(from, to - SHOWN_SECONDS), to] }, y: { range: (_plot, _low, high) => [0, Math.max(high, 0.001) * 1.1] } },
+          axes: [{ ...axis, space: 80, values: (_plot, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_plot, ticks) => ticks.map(say) }],
           series: [
-            {},
+            { label: "at", value: (plot, value) => clock(value ?? plot.data[0].at(-1) ?? 0) },
             ...lines.map(({ label, colour, fill }) => {
               const stroke = colourOf(element, colour);
-              return { label, stroke, width: 1.75, points: { show: false }, fill: fill ? stroke.replace("rgb(", "rgba(").replace(")", ", 0.14)") : undefined, value: (_plot: uPlot, value: number | null) => (value == null ? "–" : say(value)) };
+              return { label, stroke, width: 1.75, points: { show: false }, fill: fill ? stroke.replace("rgb(", "rgba(").replace(")", ", 0.14)") : undefined, value: (plot: uPlot, value: number | null, series: number) => said(value ?? plot.data[series]?.at(-1)) };
             }),
           ],
         },

@@ -11,6 +11,8 @@ const BEYOND_SIGHT = 12;
 interface Props<Row> {
   rows: readonly Row[];
   label: string;
+  /** A class of its own, for what its columns do where there is little room. */
+  kind?: string;
   columns: readonly (readonly [string, string])[];
   keyOf: (row: Row) => string;
   cells: (row: Row) => ComponentChildren[];
@@ -76,7 +78,7 @@ export function Rows<Row>(props: Props<Row>) {
 
   const widths = { gridTemplateColumns: (props.onMark ? "34px " : "") + props.columns.map(([, width]) => width).join(" ") };
   return (
-    <div class="rows" role="grid" aria-label={props.label} aria-rowcount={props.hasMore ? -1 : rows.length}>
+    <div class={`rows ${props.kind ?? ""}`} role="grid" aria-label={props.label} aria-rowcount={props.hasMore ? -1 : rows.length}>
       <div class="row head" role="row" style={widths}>
         {props.onMark && <span role="columnheader" aria-label="Selected" />}
         {props.columns.map(([name]) => (
@@ -103,7 +105,7 @@ export function Rows<Row>(props: Props<Row>) {
                   onClick={() => (setActive(index), props.onOpen(row))}
                 >
                   {props.onMark && (
-                    <span role="gridcell" onClick={(event) => event.stopPropagation()}>
+                    <span role="gridcell" class="pick" onClick={(event) => event.stopPropagation()}>
                       <input type="checkbox" tabIndex={-1} checked={isMarked} aria-label={`Select ${key}`} onClick={(event) => props.onMark!(row, event.shiftKey)} />
                     </span>
                   )}

@@ -54,6 +54,13 @@ export function useLoad<Data>(load: (signal: AbortSignal) => Promise<Data>, key:
   return { data: state.data, error: state.error, isLoading: state.isLoading, reload };
 }
 
+/** After so long without a key or a pointer nobody is there: the page stops asking, and the server ends the session when its time is over. */
+const IDLE_MS = 20 * 60_000;
+let lastTouched = Date.now();
+for (const kind of ["pointermove", "pointerdown", "keydown", "wheel"]) addEventListener(kind, () => void (lastTouched = Date.now()), { passive: true, capture: true });
+
+const isWatched = (): boolean => !document.hidden && Date.now() - lastTouched < IDLE_MS;
+
 /** Calls again and again while the page is looked at. The next call waits for the one before. */
 export function useEvery(milliseconds: number, run: () => Promise<void> | void, key: readonly unknown[] = []): void {
   const latest = useRef(run);
@@ -62,7 +69,7 @@ export function useEvery(milliseconds: number, run: () => Promise<void> | void, 
     let isOver = false;
     let timer: ReturnType<typeof setTimeout>;
     const turn = async () => {
-      if (!document.hidden) await Promise.resolve(latest.current()).catch(() => {});
+      if (isWatched()) await Promise.resolve(latest.current()).catch(() => {});
       if (!isOver) timer = setTimeout(turn, milliseconds);
     };
     void turn();

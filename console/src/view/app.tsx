@@ -36,6 +36,10 @@ function Frame({ now }: { now: Signed }) {
   const [dialog, open] = useDialog();
   useEvery(10_000, refreshServer);
   useEffect(() => {
+    addEventListener("keydown", onSlash);
+    return () => removeEventListener("keydown", onSlash);
+  }, []);
+  useEffect(() => {
     const title = place === "data" && route[2] ? route[2] : PLACES.find(([name]) => name === place)![1];
     document.title = `${title} · Lazuli`;
   }, [place, route.join("/")]);
@@ -79,6 +83,16 @@ function Frame({ now }: { now: Signed }) {
       {dialog}
     </div>
   );
+}
+
+/** A slash goes to the search field of what is shown. */
+function onSlash(event: KeyboardEvent): void {
+  const isTyping = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
+  const field = document.querySelector<HTMLInputElement>(".content input[type=search], #filter") ?? document.querySelector<HTMLInputElement>("input[type=search]");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
 }
 
 const PLACES = [

@@ -1,4 +1,5 @@
 // Data: what the account holds, service by service, and the view of the one that is open.
+import { Icon } from "../ui/icon";
 import { go } from "../ui/route";
 import { Side } from "./data/side";
 import { ContainerView } from "./data/container";
@@ -37,6 +38,6 @@ export function Data({ now, route }: { now: Signed; route: string[] }) {
 
 export const BackToList = () => (
   <button class="back" aria-label="Back to the list" onClick={() => go("data")}>
-    ☰
+    <Icon name="list" />
   </button>
 );

@@ -1,6 +1,7 @@
 // Signing in: with an account and its key, a connection string, a SAS, a token, or as operator. What is typed goes to the server once, and is
 // kept by the page nowhere.
 import { useState } from "preact/hooks";
+import { fromConnectionString } from "../api/connection";
 import { words } from "../ui/notes";
 import { Tabs } from "../ui/parts";
 import { useStore } from "../ui/store";
@@ -14,13 +15,6 @@ const WAYS = [
   ["token", "Token"],
   ["operator", "Operator"],
 ] as const;
-
-/** The account and the key in a connection string, if it is one. */
-export function fromConnectionString(text: string): { account: string; key: string } | undefined {
-  const parts = new Map(text.split(";").map((part) => [part.slice(0, part.indexOf("=")).trim().toLowerCase(), part.slice(part.indexOf("=") + 1).trim()]));
-  const [account, key] = [parts.get("accountname"), parts.get("accountkey")];
-  return account && key ? { account, key } : undefined;
-}
 
 export function Login() {
   const why = useStore(ended);

@@ -3,6 +3,7 @@
 
 mod account;
 mod admin;
+mod assets;
 mod background;
 mod banner;
 mod cli;

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import * as api from "../../api/server";
 import type { Lab, Rule } from "../../api/server";
 import { danger, FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
 import { bad, Empty, good, Trouble } from "../../ui/notes";
 import { count, plural, seconds, time } from "../../ui/say";
 import { useEvery } from "../../ui/store";
@@ -115,7 +116,7 @@ export function LabView({ now }: { now: Signed }) {
                     <td>{rule.left === null || rule.left === undefined ? "no limit" : count(rule.left)}</td>
                     <td>
                       <button class="bare" aria-label={`Remove rule ${rule.id}`} onClick={() => run(() => api.removeRule(rule.id), "Removed the rule.")}>
-                        ×
+                        <Icon name="close" />
                       </button>
                     </td>
                   </tr>

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import * as api from "../../api/blob";
 import { danger, FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
 import { bad, good, Trouble } from "../../ui/notes";
 import { Badge, Copyable, Facts, Menu, PairEditor, pairsOf, recordOf, Tabs, useDraft } from "../../ui/parts";
 import { go } from "../../ui/route";
@@ -69,7 +70,7 @@ export function BlobDetail({ now, container, name, onClose, onChange }: Props) {
           )}
         </div>
         <button class="bare" aria-label="Close" onClick={onClose}>
-          ×
+          <Icon name="close" />
         </button>
       </header>
       <Tabs label="About this blob" names={tabs} now={tab} onPick={setTab} />
@@ -84,7 +85,7 @@ export function BlobDetail({ now, container, name, onClose, onChange }: Props) {
               <button onClick={() => show((close) => <CopyDialog container={container} name={name} moment={moment} onClose={close} onDone={after} />)}>Copy…</button>
               <button onClick={() => show((close) => <SasDialog now={now} target={{ service: "blob", container, name }} onClose={close} />)}>SAS…</button>
               {!isPast && (
-                <Menu label="⋯" title="More about this blob">
+                <Menu label={<Icon name="more" />} title="More about this blob">
                   <button onClick={snapshot}>Take a snapshot</button>
                   {header("x-ms-blob-type") === "BlockBlob" &&
                     ["Hot", "Cool", "Cold", "Archive"]

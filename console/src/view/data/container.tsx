@@ -1,9 +1,11 @@
 // One container: its folders and blobs, a page at a time; uploads, downloads, deletes; and the blob that is open beside the list.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "../../api/blob";
 import type { Listed } from "../../api/blob";
 import { address, encodePath } from "../../api/data";
 import { danger, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
+import type { IconName } from "../../ui/icon";
 import { bad, Empty, good, Trouble } from "../../ui/notes";
 import { each, usePages } from "../../ui/pages";
 import { Badge, Crumbs, Menu } from "../../ui/parts";
@@ -54,7 +56,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
   useEffect(() => setMarked(new Map()), [container, prefix, search, deleted, flat]);
   useEffect(() => folderInput.current?.setAttribute("webkitdirectory", ""), []);
   // Among the past only what was deleted is of interest here; older versions of a blob are beside it.
-  const rows = deleted ? pages.items.filter((one) => one.isFolder || one.deleted || one.isCurrent || isLastVersion(one, pages.items)) : pages.items;
+  const rows = useMemo(() => (deleted ? withDeleted(pages.items) : pages.items), [deleted, pages.items]);
 
   const mark = (row: Listed, isRange: boolean) => {
     const next = new Map(marked);
@@ -123,7 +125,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
             <p class="fine">or drop them on the list</p>
           </Menu>
         )}
-        <Menu label="⋯" title="More about this container">
+        <Menu label={<Icon name="more" />} title="More about this container">
           <button onClick={() => setFlat(!flat)}>{flat ? "Show folders" : "Show all names, without folders"}</button>
           <button onClick={() => setDeleted(!deleted)}>{deleted ? "Hide what was deleted" : "Show what was deleted"}</button>
           <button onClick={() => setMarked(new Map(rows.map((row) => [keyOf(row), row])))}>Select all that are loaded</button>
@@ -161,8 +163,10 @@ export function ContainerView({ now, container, prefix, open }: Props) {
           </div>
         ) : (
           <Rows
+            key={`${prefix}\n${search}\n${deleted}${flat}`}
             rows={rows}
             label="Blobs"
+            kind="blobs sized"
             columns={COLUMNS}
             keyOf={keyOf}
             open={open}
@@ -188,10 +192,9 @@ export function ContainerView({ now, container, prefix, open }: Props) {
   );
 }
 
-/** Of the versions of a blob that has no current one, the newest. */
-function isLastVersion(one: Listed, all: readonly Listed[]): boolean {
-  const last = all.findLast((other) => other.name === one.name && !other.isFolder);
-  return last === one;
+/** Of each blob the one that is, or else the newest that was: versions are listed together, oldest first. */
+function withDeleted(all: readonly Listed[]): Listed[] {
+  return all.filter((one, index) => one.isFolder || one.deleted || one.isCurrent || all[index + 1]?.name !== one.name);
 }
 
 function crumbs(container: string, prefix: string): [string, string | undefined][] {
@@ -206,10 +209,10 @@ function crumbs(container: string, prefix: string): [string, string | undefined]
 
 function cells(row: Listed, prefix: string) {
   const name = row.name.slice(prefix.length);
-  if (row.isFolder) return [<Name icon="📁" text={name} />, "", "", "folder", ""];
+  if (row.isFolder) return [<Name icon="folder" text={name} />, "", "", "folder", ""];
   const isGone = row.deleted || !row.isCurrent;
   return [
-    <Name icon={ICONS[row.contentType.split("/")[0]!] ?? "📄"} text={name} isStruck={isGone} />,
+    <Name icon={ICONS[row.contentType.split("/")[0]!] ?? "file"} text={name} isStruck={isGone} />,
     <span class="num">{bytes(row.size)}</span>,
     time(row.modified),
     row.contentType || row.kind,
@@ -221,13 +224,11 @@ function cells(row: Listed, prefix: string) {
   ];
 }
 
-const ICONS: Record<string, string> = { image: "🖼", text: "📝", video: "🎞", audio: "🎵" };
+const ICONS: Record<string, IconName> = { image: "image", text: "text" };
 
-const Name = ({ icon, text, isStruck }: { icon: string; text: string; isStruck?: boolean }) => (
+const Name = ({ icon, text, isStruck }: { icon: IconName; text: string; isStruck?: boolean }) => (
   <span title={text} class={isStruck ? "struck" : undefined}>
-    <span class="icon" aria-hidden="true">
-      {icon}
-    </span>
+    <Icon name={icon} />
     {text}
   </span>
 );

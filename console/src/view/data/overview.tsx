@@ -27,7 +27,7 @@ export function Overview({ now }: { now: Signed }) {
             facts={[
               ["Signed in with", session.kind === "key" ? "the account’s key: all rights" : session.kind === "sas" ? "a SAS" : "a token"],
               ["May", session.sas?.permissions ?? ""],
-              ["Only in", session.sas?.container ? [session.sas.container, session.sas.name].filter(Boolean).join("/") : ""],
+              ["Only in", session.sas?.container ? <OnlyIn now={now} /> : ""],
               ["SAS ends", session.sas?.expiry ?? ""],
               ["Operator", session.operator ? "yes" : "no: become operator in the menu at the top"],
               ["Data lives", server.place === "memory" ? "in memory: gone after a stop" : server.place],
@@ -38,6 +38,12 @@ export function Overview({ now }: { now: Signed }) {
       </div>
     </div>
   );
+}
+
+function OnlyIn({ now }: { now: Signed }) {
+  const { service, container, name } = now.session.sas!;
+  const href = name ? hash("data", service ?? "blob", container!, folderOf(name).replace(/\/$/, service === "file" ? "" : "/"), name) : hash("data", service ?? "blob", container!);
+  return <a href={href}>{[container, name].filter(Boolean).join("/")}</a>;
 }
 
 function FindByTags() {

@@ -1,5 +1,6 @@
 // What is in a blob: text, JSON, images; CSV, JSON lines and Parquet as a table, by a query that the server runs. Held true: no more of a blob is fetched than is shown,
 // and nothing of it is ever part of this page: text stays text, and an image is drawn by the browser from bytes that it was handed.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api/blob";
 import { formatOf, query } from "../../api/query";
@@ -89,30 +90,34 @@ function hex(data: Uint8Array): string {
   return lines.join("\n");
 }
 
-const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{},:]/g;
 
-/** JSON, indented and coloured. */
+/** JSON, indented and coloured. Numbers stay as they are written: some are too exact for JavaScript. */
 export function Json({ text }: { text: string }) {
-  let shown = text;
   try {
-    shown = JSON.stringify(JSON.parse(text), null, 2);
+    JSON.parse(text);
   } catch {
     return <pre>{text}</pre>;
   }
-  const parts = [];
-  let at = 0;
-  for (const found of shown.matchAll(TOKEN)) {
-    parts.push(shown.slice(at, found.index));
-    const kind = found[1] ? (found[2] ? "json-key" : "json-text") : "json-word";
-    parts.push(<span class={kind}>{found[1] ?? found[0]}</span>, found[2] ?? "");
-    at = found.index + found[0].length;
-  }
-  return (
-    <pre>
-      {parts}
-      {shown.slice(at)}
-    </pre>
-  );
+  const tokens = text.match(TOKEN) ?? [];
+  const parts: ComponentChildren[] = [];
+  let depth = 0;
+  tokens.forEach((token, index) => {
+    const next = tokens[index + 1];
+    const isEmpty = (token === "{" && next === "}") || (token === "[" && next === "]");
+    const line = () => parts.push("\n" + "  ".repeat(depth));
+    if (token === "{" || token === "[") {
+      parts.push(token);
+      if (!isEmpty) depth++, line();
+    } else if (token === "}" || token === "]") {
+      const before = tokens[index - 1];
+      if (before !== "{" && before !== "[") depth--, line();
+      parts.push(token);
+    } else if (token === ",") parts.push(token), line();
+    else if (token === ":") parts.push(": ");
+    else parts.push(<span class={next === ":" ? "json-key" : token.startsWith('"') ? "json-text" : "json-word"}>{token}</span>);
+  });
+  return <pre>{parts}</pre>;
 }
 
 function Table({ container, name, format }: Props & { format: "csv" | "json" | "parquet" }) {

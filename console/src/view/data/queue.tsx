@@ -7,6 +7,7 @@ import type { Message } from "../../api/queue";
 import { messagesInFlight } from "../../api/server";
 import type { InFlight } from "../../api/server";
 import { danger, Dialog, FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
 import { bad, Empty, good, Trouble } from "../../ui/notes";
 import { Badge, Crumbs, Menu, PairEditor, pairsOf, recordOf, Tabs, useDraft } from "../../ui/parts";
 import { go } from "../../ui/route";
@@ -52,7 +53,7 @@ export function QueueView({ now, queue }: { now: Signed; queue: string }) {
           Put a message…
         </button>
         <button onClick={() => show((close) => <TakeDialog onClose={close} onTake={takeSome} />)}>Take…</button>
-        <Menu label="⋯" title="More about this queue">
+        <Menu label={<Icon name="more" />} title="More about this queue">
           <button onClick={reload}>Load again</button>
           <button onClick={() => show((close) => <MetadataDialog queue={queue} metadata={info.data?.metadata ?? {}} onClose={close} onDone={reload} />)}>Metadata…</button>
           <button onClick={() => show((close) => <SasDialog now={now} target={{ service: "queue", container: queue }} onClose={close} />)}>Make a SAS…</button>

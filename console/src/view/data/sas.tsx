@@ -30,7 +30,7 @@ const utc = (text: string): string | null => (text ? new Date(text).toISOString(
 function SasForm({ now, target }: { now: Signed; target: SasTarget | "account" }) {
   const [permissions, setPermissions] = useState(target !== "account" && target.service === "queue" ? "p" : "r");
   const [start, setStart] = useState("");
-  const [expiry, setExpiry] = useState(local(new Date(Date.now() + 3600_000)));
+  const [expiry, setExpiry] = useState(local(new Date(Date.parse(now.server.now) + 3600_000)));
   const [ip, setIp] = useState("");
   const [policy, setPolicy] = useState("");
   const [httpsOnly, setHttpsOnly] = useState(false);
@@ -172,7 +172,7 @@ export function SasTool({ now }: { now: Signed }) {
         <BackToList />
         <h2>SAS maker and decoder</h2>
       </div>
-      <div class="cards">
+      <div class="cards roomy">
         <section class="card">
           <h2>Would it be accepted?</h2>
           <form onSubmit={check}>

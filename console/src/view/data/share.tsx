@@ -4,6 +4,7 @@ import * as api from "../../api/file";
 import type { Entry } from "../../api/file";
 import { address, encodePath, Refused } from "../../api/data";
 import { danger, Dialog, FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
 import { bad, Empty, good, Trouble } from "../../ui/notes";
 import { each, usePages } from "../../ui/pages";
 import { Badge, Copyable, Crumbs, Facts, Menu, PairEditor, pairsOf, recordOf, useDraft } from "../../ui/parts";
@@ -87,7 +88,7 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
             </Menu>
           </>
         )}
-        <Menu label="⋯" title="More about this share">
+        <Menu label={<Icon name="more" />} title="More about this share">
           <button onClick={pages.reload}>Load again</button>
           <button onClick={takeSnapshot}>Take a snapshot of the share</button>
           {snapshots.data?.map((one) => (
@@ -128,14 +129,16 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
           </div>
         ) : (
           <Rows
+            key={`${path}\n${search}\n${snapshot}`}
             rows={pages.items}
             label="Directories and files"
+            kind="sized"
             columns={COLUMNS}
             keyOf={(entry) => entry.name}
             open={open}
             cells={(entry) => [
               <span title={entry.name}>
-                <span class="icon" aria-hidden="true">{entry.isDirectory ? "📁" : "📄"}</span>
+                <Icon name={entry.isDirectory ? "folder" : "file"} />
                 {entry.name}
               </span>,
               entry.isDirectory ? "" : <span class="num">{bytes(entry.size)}</span>,
@@ -221,7 +224,7 @@ function EntryDetail({ now, share, path, entry, snapshot, onClose, onChange }: D
       <header>
         <h2>{entry.name}</h2>
         <button class="bare" aria-label="Close" onClick={onClose}>
-          ×
+          <Icon name="close" />
         </button>
       </header>
       <div class="inside">

@@ -5,6 +5,8 @@ import { createShare, listShares, restoreShare } from "../../api/file";
 import { createQueue, listQueues } from "../../api/queue";
 import { createTable, listTables } from "../../api/table";
 import { FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
+import type { IconName } from "../../ui/icon";
 import { bad, good, words } from "../../ui/notes";
 import { go, hash } from "../../ui/route";
 import { Store, useStore } from "../../ui/store";
@@ -24,18 +26,23 @@ interface Listing {
   next: string;
 }
 
-const KINDS: { kind: Kind; title: string; one: string; icon: string; rule: string }[] = [
-  { kind: "blob", title: "Containers", one: "container", icon: "▦", rule: "3 to 63 lower-case letters, digits and single hyphens" },
-  { kind: "file", title: "Shares", one: "share", icon: "🗀", rule: "3 to 63 lower-case letters, digits and single hyphens" },
-  { kind: "queue", title: "Queues", one: "queue", icon: "☰", rule: "3 to 63 lower-case letters, digits and single hyphens" },
-  { kind: "table", title: "Tables", one: "table", icon: "▤", rule: "3 to 63 letters and digits, beginning with a letter" },
+/** So many of a list are shown until more are asked for. */
+const SHORT = 10;
+
+const KINDS: { kind: Kind; title: string; one: string; icon: IconName; rule: string }[] = [
+  { kind: "blob", title: "Containers", one: "container", icon: "container", rule: "3 to 63 lower-case letters, digits and single hyphens" },
+  { kind: "file", title: "Shares", one: "share", icon: "share", rule: "3 to 63 lower-case letters, digits and single hyphens" },
+  { kind: "queue", title: "Queues", one: "queue", icon: "queue", rule: "3 to 63 lower-case letters, digits and single hyphens" },
+  { kind: "table", title: "Tables", one: "table", icon: "table", rule: "3 to 63 letters and digits, beginning with a letter" },
 ];
 
 /** Counts changes of what there is, so that the lists load again. */
 export const changed = new Store(0);
 export const noteChange = (): void => changed.change((count) => count + 1);
 
-async function list(kind: Kind, prefix: string, next: string, deleted: boolean): Promise<Listing> {
+async function list(kind: Kind, prefix: string, next: string, deleted: boolean, only?: string | null): Promise<Listing> {
+  // A SAS for one container may not list the others.
+  if (only) return { items: [{ name: only }], next: "" };
   switch (kind) {
     case "blob": {
       const page = await listContainers(prefix, next, deleted);
@@ -66,7 +73,7 @@ export function Side({ now, kind, name }: { now: Signed; kind: string; name: str
       ))}
       <h3>Tools</h3>
       <a href={hash("data", "sas")} aria-current={kind === "sas" ? "page" : undefined}>
-        <span class="icon">⚿</span> SAS maker and decoder
+        <Icon name="key" /> SAS maker and decoder
       </a>
       <label class="check fine">
         <input type="checkbox" checked={deleted} onChange={(event) => setDeleted(event.currentTarget.checked)} /> Show what was deleted
@@ -80,11 +87,12 @@ function Group(props: (typeof KINDS)[number] & { now: Signed; prefix: string; de
   const [listing, setListing] = useState<Listing>();
   const [error, setError] = useState<unknown>();
   const [dialog, show] = useDialog();
+  const [isWhole, setWhole] = useState(false);
   const turn = useStore(changed);
   useEffect(() => {
     let isOver = false;
     const timer = setTimeout(() => {
-      list(kind, prefix, "", deleted).then(
+      list(kind, prefix, "", deleted, props.now.session.sas?.container).then(
         (found) => isOver || (setListing(found), setError(undefined)),
         (why) => isOver || setError(why),
       );
@@ -111,6 +119,9 @@ function Group(props: (typeof KINDS)[number] & { now: Signed; prefix: string; de
       bad(why);
     }
   };
+  const all = listing?.items ?? [];
+  // One long list should not push the others out of sight.
+  const shown = isWhole || prefix ? all : all.filter((item, index) => index < SHORT || item.name === open);
   return (
     <section>
       <h3>
@@ -120,22 +131,27 @@ function Group(props: (typeof KINDS)[number] & { now: Signed; prefix: string; de
         </button>
       </h3>
       {error !== undefined && <div class="fine">{words(error)}</div>}
-      {listing?.items.map((item) =>
+      {shown.map((item) =>
         item.deleted ? (
           <a key={item.name + item.deleted.version} href="#" onClick={(event) => (event.preventDefault(), void restore(item))} title={`Restore ${item.name}`}>
-            <span class="icon">↺</span>
+            <Icon name="restore" />
             <span class="name deleted">{item.name}</span> <span class="fine">restore</span>
           </a>
         ) : (
           <a key={item.name} href={hash("data", kind, item.name)} aria-current={item.name === open ? "page" : undefined}>
-            <span class="icon" aria-hidden="true">{props.icon}</span>
+            <Icon name={props.icon} />
             <span class="name">{item.name}</span>
             {item.mark && <span class="badge warn">{item.mark}</span>}
           </a>
         ),
       )}
       {listing && listing.items.length === 0 && !error && <div class="fine">none</div>}
-      {listing?.next && (
+      {shown.length < all.length && (
+        <button class="link fine" onClick={() => setWhole(true)}>
+          all {all.length}{listing?.next ? " and more" : ""}…
+        </button>
+      )}
+      {listing?.next && shown.length === all.length && (
         <button class="link fine" onClick={more}>
           more…
         </button>

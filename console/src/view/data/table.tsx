@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "../../api/table";
 import type { EdmType, Entity, EntityPage, Value } from "../../api/table";
 import { danger, FormDialog, useDialog } from "../../ui/dialog";
+import { Icon } from "../../ui/icon";
 import { bad, Empty, good, Trouble } from "../../ui/notes";
 import { each } from "../../ui/pages";
 import { Badge, Crumbs, Menu } from "../../ui/parts";
@@ -137,7 +138,7 @@ export function TableView({ now, table }: { now: Signed; table: string }) {
         <button class="main" onClick={() => edit()}>
           New entity…
         </button>
-        <Menu label="⋯" title="More about this table">
+        <Menu label={<Icon name="more" />} title="More about this table">
           <button onClick={reload}>Load again</button>
           <button onClick={() => setMarked(new Set(items.map(keyOf)))}>Select all that are loaded</button>
           <button onClick={() => importInput.current?.click()}>Import CSV or JSON…</button>
@@ -163,6 +164,7 @@ export function TableView({ now, table }: { now: Signed; table: string }) {
         <Empty>{asked ? "No entity fits the filter." : "The table is empty."}</Empty>
       ) : (
         <Rows
+          key={asked}
           rows={items}
           label="Entities"
           columns={columns}
@@ -253,7 +255,7 @@ function EntityDialog({ table, entity, onClose, onDone }: { table: string; entit
               <input aria-label={`Value of ${field.name}`} value={field.text} onInput={(event) => set(index, { text: event.currentTarget.value })} />
             </span>
             <button type="button" class="bare" aria-label={`Remove ${field.name}`} onClick={() => setFields(fields.filter((_, at) => at !== index))}>
-              ×
+              <Icon name="close" />
             </button>
           </div>
         ))}

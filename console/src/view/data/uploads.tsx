@@ -1,6 +1,7 @@
 // Uploads: what was dropped or chosen, a few at a time, each with its progress, each to be cancelled. Held true: nothing that is there already is replaced unless somebody
 // says so for that file.
 import { Refused } from "../../api/data";
+import { Icon } from "../../ui/icon";
 import { words } from "../../ui/notes";
 import { bytes, plural } from "../../ui/say";
 import { Store, useStore } from "../../ui/store";
@@ -122,7 +123,7 @@ export function Uploads() {
                 aria-label={`Cancel ${one.name}`}
                 onClick={() => (one.control.abort(), one.state === "waiting" && change(one.id, { state: "cancelled", why: "cancelled" }))}
               >
-                ×
+                <Icon name="close" />
               </button>
             )}
             {one.state === "there" && (
