@@ -58,8 +58,14 @@ function queryText(query: Query = {}): string {
 export const address = (service: Service, path: string, query?: Query): string =>
   `/data/${service}/${path}${queryText(query)}`;
 
+/** So that the page's own requests can be told from others in the record. */
+function clientRequestId(): string {
+  const random = crypto.getRandomValues(new Uint8Array(8));
+  return "console-" + Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function headersOf(asked: Ask): Record<string, string> {
-  const headers: Record<string, string> = { "x-ms-version": VERSION, ...sessionHeaders() };
+  const headers: Record<string, string> = { "x-ms-version": VERSION, "x-ms-client-request-id": clientRequestId(), ...sessionHeaders() };
   for (const [name, value] of Object.entries(asked.headers ?? {})) if (value !== undefined) headers[name] = value;
   return headers;
 }

@@ -62,7 +62,11 @@ function Frame({ now }: { now: Signed }) {
         </nav>
         <span class="space" />
         {now.server.lab && <Badge tone="warn" title="This server makes trouble on purpose when a rule says so.">LAB</Badge>}
-        {now.server.clock.moved_seconds > 0 && <Badge tone="warn" title="The clock of this server was moved.">clock +{seconds(now.server.clock.moved_seconds)}</Badge>}
+        {now.server.clock.moved_seconds > 0 && (
+          <span class="moved">
+            <Badge tone="warn" title="The clock of this server was moved.">clock +{seconds(now.server.clock.moved_seconds)}</Badge>
+          </span>
+        )}
         <Menu title="Account and session" label={<span class="who">{accountOf(now) || "operator"}</span>}>
           <p class="fine">
             Signed in with {KINDS[now.session.kind]}

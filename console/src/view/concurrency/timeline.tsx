@@ -10,7 +10,8 @@ import { useEvery, useLoad } from "../../ui/store";
 
 /** Who asked, as far as is known. */
 export function who(record: Rec): string {
-  const agent = (record.agent ?? "").split(" ")[0] ?? "";
+  const said = record.agent ?? "";
+  const agent = said.startsWith("Mozilla/") ? "a browser" : (said.split(" ")[0] ?? "");
   return [record.address, agent && agent.length > 40 ? agent.slice(0, 40) + "…" : agent].filter(Boolean).join(" · ") || record.principal;
 }
 

@@ -183,7 +183,7 @@ export function SasTool({ now }: { now: Signed }) {
             </label>
             <label>
               For
-              <select value={method} onChange={(event) => setMethod(event.currentTarget.value)}>
+              <select aria-label="For" value={method} onChange={(event) => setMethod(event.currentTarget.value)}>
                 <option value="GET">reading (GET)</option>
                 <option value="PUT">writing (PUT)</option>
                 <option value="DELETE">deleting (DELETE)</option>
