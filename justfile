@@ -3,6 +3,7 @@
 # Style and lints
 check:
     cargo fmt --all --check
+    cargo run --quiet -p lazuli-tidy
     cargo clippy --workspace --all-targets -- -D warnings
 
 # Everything that must hold

@@ -103,7 +103,7 @@ impl Contest<'_> {
         Ok(windows.into_iter().map(median).inspect(print).collect())
     }
 
-    /// Whoever answers wrongly, however fast, takes no part.
+    /// A server that answers wrongly takes no part, however fast it is.
     fn look(&self, side: &Side) -> io::Result<()> {
         match side {
             Side::Served { who, at, process, request, .. } if request.right != Right::Anything => {

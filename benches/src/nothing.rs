@@ -64,7 +64,7 @@ impl Share {
             let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
             for event in events.drain(..) {
                 let mut stream = &streams[event.data.u64() as usize];
-                // A head of our generator comes in one piece. Whoever has gone is not answered.
+                // A head of our generator comes in one piece. A client that has gone is not answered.
                 let answer = match stream.read(&mut buffer) {
                     Ok(0) => continue,
                     Ok(_) if buffer.starts_with(b"HEAD") => &head,

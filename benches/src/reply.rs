@@ -60,11 +60,7 @@ impl Reply {
 
     fn enter_body(&mut self, body: Reply, rest: &[u8]) -> io::Result<bool> {
         *self = body;
-        match self {
-            Reply::Body { remaining: 0 } if rest.is_empty() => Ok(true),
-            _ if rest.is_empty() => Ok(false),
-            _ => self.take(rest, 0, false),
-        }
+        if rest.is_empty() { Ok(matches!(self, Reply::Body { remaining: 0 })) } else { self.take(rest, 0, false) }
     }
 }
 

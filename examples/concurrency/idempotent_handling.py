@@ -1,5 +1,5 @@
 """Idempotent handling: a message may come twice (its worker was slow, or died after the work and before the delete), so the work
-must be harmless when repeated. Here each job leaves a marker under a name of its own, and whoever finds the marker does nothing.
+must be harmless when repeated. Here each job leaves a marker under a name of its own, and a handler that finds the marker does nothing.
 
     python idempotent_handling.py "UseDevelopmentStorage=true"
 """

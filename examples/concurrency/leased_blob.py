@@ -1,4 +1,4 @@
-"""Pessimistic concurrency: whoever holds the lease writes, and everybody else is refused.
+"""Pessimistic concurrency: the holder of the lease writes, and everybody else is refused.
 
 A second writer without the lease is told 412; one that wants the lease is told 409 until it is released or runs out.
 

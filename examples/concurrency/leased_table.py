@@ -1,6 +1,6 @@
 """Pessimistic concurrency for tables: a leased blob guards work on several partitions, which no one transaction could do.
 
-Whoever holds the lease may work; the others wait. The lease ends by itself when its holder dies. The holder writes its number of the
+The holder of the lease may work; the others wait. The lease ends by itself when its holder dies. The holder writes its number of the
 blob's turns (a fencing token) with each change, so that one who lost the lease without noticing is found out.
 
     python leased_table.py "UseDevelopmentStorage=true"

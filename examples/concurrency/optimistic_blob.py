@@ -1,6 +1,6 @@
 """Optimistic concurrency: read, change, write back only if nobody else has written since.
 
-The ETag that came with the read goes into If-Match of the write. Whoever was too slow is told 412, reads again and tries again; no
+The ETag that came with the read goes into If-Match of the write. A writer that was too slow is told 412, reads again and tries again; no
 update is lost.
 
     python optimistic_blob.py "UseDevelopmentStorage=true"

@@ -130,7 +130,7 @@ async fn measure(keys: u64, clients: u64, directory: &Path, acknowledged: u64) {
     get(&engine, 0).await.expect("the first key");
     println!("reopened after a clean stop, first read: {:?}", start.elapsed());
     drop(engine);
-    let bare = Options { hot_bytes: 0, stretch_bytes: 0, ..Options::default() };
+    let bare = Options { point_cache_bytes: 0, range_cache_bytes: 0, ..Options::default() };
     looks(&Arc::new(Embedded::open(directory, bare).expect("opens")), " without hot entries").await;
 }
 

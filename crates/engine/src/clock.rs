@@ -10,7 +10,7 @@
 //! Whether a signature or a token is still good is not for this clock to say: that is judged by the wall clock of the moment.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Stamp;
@@ -87,6 +87,13 @@ impl ClockState {
 impl Clock {
     pub fn system() -> Self {
         Self::with_steady(system_time, steady_time())
+    }
+
+    /// The machine's clocks, moved ahead by as many ticks as `moved` says. Both move together, so no move is taken for a jump.
+    pub fn moved(moved: Arc<AtomicU64>) -> Self {
+        let (steady, also) = (steady_time(), moved.clone());
+        let wall = move || Stamp(system_time().0.saturating_add(moved.load(Ordering::Acquire)));
+        Self::with_steady(wall, move || steady().saturating_add(also.load(Ordering::Acquire)))
     }
 
     /// A clock that believes `wall`, unless it goes back.
@@ -269,9 +276,19 @@ impl Stopwatch {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_moved_goes_ahead_at_once_and_takes_it_for_no_jump() {
+        let moved = Arc::new(AtomicU64::new(0));
+        let clock = Clock::moved(moved.clone());
+        let before = clock.stamp();
+        let hour = 3600 * TICKS_PER_SECOND;
+        moved.fetch_add(hour, Ordering::AcqRel);
+        let after = clock.stamp();
+        assert!(after.0 >= before.0 + hour, "{before:?} {after:?}");
+        assert_eq!(clock.state(), ClockState { ahead_seconds: 0, jumps: 0 });
+    }
 
     fn handed(ticks: &Arc<AtomicU64>) -> Clock {
         let ticks = ticks.clone();

@@ -19,7 +19,7 @@ pub(crate) use checksum::Running;
 /// The longest piece: long content is several of them.
 pub const PIECE_MAX: u64 = 64 << 20;
 
-/// A run of bytes in an extent. Immutable; shared by whoever knows it.
+/// A run of bytes in an extent. Immutable; may have several owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Piece {
     pub extent: u64,
@@ -41,7 +41,7 @@ pub trait Content: Send + Sync + 'static {
     /// Giving back twice does no harm.
     fn free(&self, pieces: Vec<Piece>);
 
-    /// Waits until all that was freed before this call has been given back, so that whoever keeps a durable
+    /// Waits until all that was freed before this call has been given back, so that a caller who keeps a durable
     /// note of what is to be freed knows when to drop the note.
     fn freed(&self) -> BoxFuture<'static, ()>;
 

@@ -4,30 +4,32 @@
 //! * decisions run one after another, in the order of their stamps, on the state that all before them left;
 //! * one sync covers a batch of them; none is answered, not even refused, before what it saw is on disk;
 //! * a look runs over the last synced state, on the caller's thread, and never waits for the writer;
+//! * volatile rows are in memory, of the same states as the rows on disk, and cost no sync;
 //! * a full or failing disk stops writes, not reads, and needs no restart to be over.
 
 mod callers;
 mod columns;
+mod commit_turn;
 mod directory;
 mod error;
-mod gather;
+mod free_space;
 mod health;
-mod hot;
 mod inventory;
 mod keys;
 mod log;
 mod look;
 mod metrics;
 mod old;
-mod place;
+mod point_cache;
+mod range_cache;
+mod range_fill;
 mod recovery;
 mod rescue;
-mod room;
 mod snapshots;
-mod stretches;
 mod tables;
 mod tree;
-mod turns;
+mod volatile;
+mod watchdog;
 mod writer;
 
 use std::future::ready;
@@ -38,28 +40,29 @@ use std::thread::JoinHandle;
 use crate::{BoxFuture, Clock, ClockState, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict};
 
 pub use directory::{DataDirectory, OpenError};
+pub use free_space::{FreeSpace, Probe};
 pub use health::Health;
 pub use metrics::Metrics;
 pub use rescue::{Claims, Report, check, salvage};
-pub use room::{Probe, Room};
 
 use columns::Columns;
+use commit_turn::{CommitTurn, Message, Queue};
 use directory::Found;
-use hot::Hot;
 use keys::{Keys, Settings};
-use turns::{Message, Queue, Turns};
+use point_cache::PointCache;
+use volatile::Volatile;
 
 pub struct Options {
     pub clock: Clock,
     /// A ceiling, filled as blocks are read: an idle engine holds almost nothing.
     pub cache_bytes: u64,
-    /// A ceiling, too, for hot entries, which are kept above the store's own cache.
-    pub hot_bytes: u64,
-    /// And for stretches of entries that walks passed over.
-    pub stretch_bytes: u64,
+    /// The ceiling of the point cache, which holds values; `cache_bytes` is for blocks.
+    pub point_cache_bytes: u64,
+    /// The ceiling of the range cache, which holds rows that walks read.
+    pub range_cache_bytes: u64,
     /// What is in memory before it is written out as a table. With 16 MiB, writes stalled for seconds; tests take little, to have many tables.
     pub memtable_bytes: u64,
-    /// How much room the file system has. Tests hand in a false one.
+    /// How much space the file system has. Tests hand in a false one.
     pub probe: Probe,
 }
 
@@ -68,8 +71,8 @@ impl Default for Options {
         Self {
             clock: Clock::system(),
             cache_bytes: 128 << 20,
-            hot_bytes: 64 << 20,
-            stretch_bytes: 256 << 20,
+            point_cache_bytes: 64 << 20,
+            range_cache_bytes: 256 << 20,
             memtable_bytes: 64 << 20,
             probe: Probe::file_system(),
         }
@@ -86,7 +89,7 @@ struct Threads {
     writer: JoinHandle<()>,
     /// Who answers about columns.
     answerer: JoinHandle<()>,
-    /// Who looks after writes that keep the runtime's place.
+    /// Watches writes that block a thread of the runtime.
     watcher: JoinHandle<()>,
 }
 
@@ -97,11 +100,13 @@ pub(crate) struct Shared {
     probe: Probe,
     /// `None` between a failure and the reopening that ends it.
     keys: RwLock<Option<Keys>>,
+    /// The rows that go with this process.
+    volatile: Arc<Volatile>,
     /// The last attempt to reopen it, if that failed.
     rest: Mutex<Option<writer::Rest>>,
-    hot: Hot,
+    cache: PointCache,
     columns: Columns,
-    turns: Turns,
+    commit_turn: CommitTurn,
     metrics: metrics::Meters,
 }
 
@@ -110,7 +115,8 @@ impl Embedded {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let directory = DataDirectory::open(path.as_ref())?;
         let settings = Settings { cache_bytes: options.cache_bytes, memtable_bytes: options.memtable_bytes };
-        let keys = open_keys(&directory, settings)?;
+        let volatile = Arc::new(Volatile::default());
+        let keys = open_keys(&directory, settings, volatile.clone())?;
         options.clock.resume(keys.mark());
         let (asker, questions) = mpsc::channel();
         let shared = Arc::new(Shared {
@@ -119,10 +125,11 @@ impl Embedded {
             settings,
             probe: options.probe,
             keys: RwLock::new(Some(keys)),
+            volatile,
             rest: Mutex::default(),
-            hot: Hot::new(options.hot_bytes, options.stretch_bytes),
+            cache: PointCache::new(options.point_cache_bytes, options.range_cache_bytes),
             columns: Columns::new(asker),
-            turns: Turns::default(),
+            commit_turn: CommitTurn::default(),
             metrics: metrics::Meters::default(),
         });
         let (queue, jobs) = mpsc::channel();
@@ -131,7 +138,7 @@ impl Embedded {
         let answering = shared.clone();
         let answerer = spawn(&shared, "lazuli:columns", move || columns::answer(&answering, &questions))?;
         let watched = shared.clone();
-        let watcher = spawn(&shared, "lazuli:place", move || watched.turns.place.watch())?;
+        let watcher = spawn(&shared, "lazuli:watchdog", move || watched.commit_turn.watchdog.watch())?;
         Ok(Self { shared, queue, threads: Mutex::new(Some(Threads { writer, answerer, watcher })) })
     }
 
@@ -141,7 +148,7 @@ impl Embedded {
         let directory = DataDirectory::open(path.as_ref())?;
         let failed = |error| OpenError::from_keys(directory.path(), &error);
         let Options { cache_bytes, memtable_bytes, .. } = Options::default();
-        let keys = open_keys(&directory, Settings { cache_bytes, memtable_bytes })?;
+        let keys = open_keys(&directory, Settings { cache_bytes, memtable_bytes }, Arc::default())?;
         let mark = keys.mark();
         if let Some(to) = to {
             keys.set_back(to).map_err(failed)?;
@@ -164,7 +171,8 @@ impl Embedded {
         // changes next (Linux, since 6.13), and the sync of that change then writes the inode too. It took half as long again.
         let keys = self.shared.keys.try_read();
         let journal_bytes = keys.ok().and_then(|keys| keys.as_ref().map(Keys::log_bytes)).unwrap_or_default();
-        self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty())
+        let volatile_rows = self.shared.volatile.count() as u64;
+        self.shared.metrics.read(journal_bytes, self.shared.columns.count_empty(), volatile_rows)
     }
 
     /// Finishes what was submitted, then stops. What is submitted later is answered with a fault.
@@ -176,13 +184,13 @@ impl Embedded {
             let _ = writer.join();
             self.shared.columns.close();
             let _ = answerer.join();
-            self.shared.turns.place.close();
+            self.shared.commit_turn.watchdog.close();
             let _ = watcher.join();
         }
     }
 }
 
-fn open_keys(directory: &DataDirectory, settings: Settings) -> Result<Keys, OpenError> {
+fn open_keys(directory: &DataDirectory, settings: Settings, volatile: Arc<Volatile>) -> Result<Keys, OpenError> {
     let refused = |error| OpenError::from_keys(directory.path(), &error);
     match directory.found() {
         Found::Ready => {}
@@ -192,7 +200,7 @@ fn open_keys(directory: &DataDirectory, settings: Settings) -> Result<Keys, Open
         }
         Found::Old => old::migrate(directory)?,
     }
-    let keys = Keys::open(&directory.keys(), settings, directory.lock()).map_err(refused)?;
+    let keys = Keys::open(&directory.keys(), settings, directory.lock(), volatile).map_err(refused)?;
     old::sweep(&directory.keys()).map_err(refused)?;
     Ok(keys)
 }
@@ -211,8 +219,8 @@ impl Drop for Embedded {
 impl Engine for Embedded {
     fn submit(&self, _at: Partition, job: Box<dyn Job>) {
         self.shared.metrics.queued.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.shared.turns.callers.came();
-        let Some(job) = turns::take(&self.shared, job) else { return };
+        self.shared.commit_turn.callers.came();
+        let Some(job) = commit_turn::take(&self.shared, job) else { return };
         if let Err(mpsc::SendError(Message::Run(job))) = self.queue.send(Message::Run(job)) {
             job.settle(Err(Fault::Unavailable("the engine has stopped".into())));
         }
@@ -245,10 +253,10 @@ impl Embedded {
         &'a self,
         look: &'a mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
     ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.shared.turns.callers.came();
+        self.shared.commit_turn.callers.came();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let seen = match keys.as_ref() {
-            Some(keys) => look::look(keys, &self.shared.hot, self.shared.clock.now(), look),
+            Some(keys) => look::look(keys, &self.shared.cache, self.shared.clock.now(), look),
             None => Err(Fault::Unavailable("the engine is being reopened after a failure".into())),
         };
         Box::pin(ready(seen))

@@ -9,8 +9,26 @@ use bytes::Bytes;
 pub struct Space(pub u128);
 
 /// A kind of row within a space, so that each listing is one range.
+///
+/// A column whose high bit is set is **volatile**: its rows live only as long as the gateway that they are for. See
+/// [`Engine`](crate::Engine) for what that means. The bit stands in the key, so every engine and every tool knows it from
+/// the key alone; and the volatile rows of a space come after its durable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column(pub u8);
+
+impl Column {
+    const VOLATILE: u8 = 0x80;
+
+    /// The volatile column of this letter.
+    pub const fn volatile(letter: u8) -> Self {
+        assert!(letter < Self::VOLATILE, "a letter is ASCII");
+        Self(letter | Self::VOLATILE)
+    }
+
+    pub const fn is_volatile(self) -> bool {
+        self.0 >= Self::VOLATILE
+    }
+}
 
 /// The unit of atomicity. Every key has one partition that owns it, for good.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +48,7 @@ impl Partition {
     }
 }
 
-/// Finds the partition that owns a key from the key alone: the table of columns of whoever lays out the key space.
+/// Finds the partition that owns a key from the key alone: the table of columns of the crate that lays out the key space.
 ///
 /// An engine that spreads partitions over several places routes by it, and moves rows by it when a place is split. `None` is
 /// for keys of an older layout, which only an engine that keeps everything in one place can hold.
@@ -73,6 +91,15 @@ impl Key {
 
     pub fn column(&self) -> Column {
         Column(self.0[16])
+    }
+
+    pub fn is_volatile(&self) -> bool {
+        self.column().is_volatile()
+    }
+
+    /// Where the volatile rows of a space begin.
+    pub(crate) fn first_volatile(space: Space) -> Self {
+        Self::new(space, Column(Column::VOLATILE), &[])
     }
 
     pub fn row(&self) -> Bytes {

@@ -82,6 +82,18 @@ pub trait Job: Send {
 ///   made that one: a gateway whose clock is behind moves it on and runs the decision again;
 /// * settle each job once, and truly: a commit whose outcome was lost is looked up by an id that it wrote;
 /// * bound its retries. A job that does not get through is settled with [`Fault::Busy`], and nothing was applied.
+///
+/// **Volatile rows** (docs/decisions/0011) are those of a column whose high bit is set ([`Column::volatile`]): open handles, byte
+/// locks, heartbeats, and whatever else means nothing once the gateway that it is for is gone. They are rows of their
+/// partition like all others: a transaction reads and writes them together with durable rows, all or nothing, and every
+/// gateway sees them. Two things differ:
+/// * a transaction that changes volatile rows only pays for no sync of its own. What it *read* is durable before it is
+///   answered, as ever. Its stamp may be given again after a restart;
+/// * an engine that has one gateway, which is its process, keeps them in memory: after a restart there are none, of any
+///   partition. An engine that several gateways share keeps them as it keeps all rows, because they must outlive the gateway
+///   that wrote them: it may have died in the middle, and another one has to end what it held, in transactions, as its clients
+///   would have (a closed handle lowers counts, and may delete a file). So a row says which gateway it is for, and whoever
+///   uses the engine keeps heartbeats and ends what belongs to a silent gateway.
 pub trait Engine: Send + Sync + 'static {
     /// Runs `job` as one transaction on `at`, and settles it, even if nobody waits any more.
     fn submit(&self, at: Partition, job: Box<dyn Job>);

@@ -4,6 +4,7 @@
 //! Held true, beyond what every engine promises:
 //! * with a layout, or in debug builds, each key belongs for good to one partition, and transactions and looks keep to their
 //!   own (see `fence`): anything else is our mistake, which a cluster would turn into lost atomicity, so it is an assertion here;
+//! * volatile rows are rows like all others: they go with the map, or, in a cluster, when a gateway ends them;
 //! * [`Memory::distributed`] is the same map behind the manners of a cluster (see `distributed`), and [`Memory::gateway`]
 //!   another gateway of it, with a clock of its own.
 
@@ -76,6 +77,17 @@ impl Memory {
     /// Another gateway to the same map: it has nothing in common with this one but what is stored.
     pub fn gateway(&self, clock: Clock) -> Self {
         Self { gateway: Arc::new(Gateway { clock, cluster: self.gateway.cluster.clone() }) }
+    }
+
+    /// What a process that starts anew finds: the durable rows, and none of the volatile ones. This one goes on as it is.
+    pub fn restarted(&self, clock: Clock) -> Self {
+        let cluster = &self.gateway.cluster;
+        assert!(cluster.distribution.is_none(), "a cluster outlives its gateways");
+        let restarted = Self::build(clock, cluster.layout, None);
+        let durable = self.entries().into_iter().filter(|(key, _)| !key.is_volatile());
+        restarted.gateway.cluster.write().entries = durable.collect();
+        restarted.gateway.clock.resume(self.gateway.clock.high());
+        restarted
     }
 
     fn build(clock: Clock, layout: Option<Layout>, distribution: Option<distributed::Distribution>) -> Self {

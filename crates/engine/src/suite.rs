@@ -14,7 +14,13 @@ use tokio::task::{JoinSet, yield_now};
 use crate::memory::Random;
 use crate::{Column, Engine, EngineExt, Entry, Fault, Halt, Key, Partition, Space, Stamp, Stop, Txn, Want};
 
+mod volatile;
+
+pub use volatile::{after_restart, before_restart};
+
 const COLUMN: Column = Column(1);
+/// Its rows go with their gateway.
+const VOLATILE: Column = Column::volatile(1);
 
 type Shared = Arc<dyn Engine>;
 type Entries = Vec<(Key, Bytes)>;
@@ -31,6 +37,7 @@ pub async fn all(engine: Shared, seed: u64) {
     wants(&engine).await;
     dropped_caller(&engine).await;
     panics(&engine).await;
+    volatile::all(&engine).await;
     stamps(&engine, Stamp(0)).await;
     programs(&engine, seed).await;
 }
@@ -381,7 +388,9 @@ pub async fn programs(engine: &Shared, seed: u64) {
         assert!(explained, "seed {seed}: {program:?} saw what never was: {answer:?}");
     }
     let last = states.pop().expect("there is a first state");
-    assert_eq!(all_of(engine, space).await, last.into_iter().collect::<Entries>(), "seed {seed}");
+    let mut left = all_of(engine, space).await;
+    left.extend(all_in(engine, space, VOLATILE).await);
+    assert_eq!(left, last.into_iter().collect::<Entries>(), "seed {seed}");
 }
 
 #[derive(Clone, Debug)]
@@ -391,6 +400,7 @@ struct Program {
     refuses: bool,
 }
 
+/// What is done to the rows 0 to 7, of which the first half is durable and the other half volatile.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Get(u8),
@@ -417,7 +427,8 @@ impl Program {
         let mut below = |limit: u64| random.next() % limit;
         let mut steps = Vec::new();
         for _ in 0..1 + below(6) {
-            let (key, other) = (below(8) as u8, below(8) as u8);
+            let half = 4 * below(2) as u8;
+            let (key, other) = (half + below(4) as u8, half + below(4) as u8);
             steps.push(match below(6) {
                 0 => Step::Get(key),
                 5 => Step::Last(key.min(other), key.max(other) + 1),
@@ -452,11 +463,11 @@ impl Program {
 impl Step {
     fn run(self, space: Space, partition: u8, txn: &mut Txn<'_>) -> Result<Entries, Halt> {
         let here = at(space, &[partition]);
-        let key = |n: u8| row(&here, &[n]);
+        let key = |n: u8| step_row(&here, n);
         match self {
             Step::Get(n) => Ok(txn.get(&key(n))?.map(|value| (key(n), value)).into_iter().collect()),
-            Step::Scan(from, to, limit) => txn.scan(&key(from), &key(to), limit),
-            Step::Last(from, to) => Ok(txn.last(&key(from), &key(to))?.into_iter().collect()),
+            Step::Scan(from, to, limit) => txn.scan(&key(from), &key(to - 1).successor(), limit),
+            Step::Last(from, to) => Ok(txn.last(&key(from), &key(to - 1).successor())?.into_iter().collect()),
             Step::Put(n, value) => {
                 txn.put(key(n), value.to_be_bytes().to_vec());
                 Ok(Vec::new())
@@ -470,12 +481,12 @@ impl Step {
 
     fn apply(self, space: Space, partition: u8, model: &mut BTreeMap<Key, Bytes>) -> Entries {
         let here = at(space, &[partition]);
-        let key = |n: u8| row(&here, &[n]);
+        let key = |n: u8| step_row(&here, n);
         let entry = |(key, value): (&Key, &Bytes)| (key.clone(), value.clone());
         match self {
             Step::Get(n) => model.get_key_value(&key(n)).map(entry).into_iter().collect(),
-            Step::Scan(from, to, limit) => model.range(key(from)..key(to)).take(limit).map(entry).collect(),
-            Step::Last(from, to) => model.range(key(from)..key(to)).next_back().map(entry).into_iter().collect(),
+            Step::Scan(from, to, limit) => model.range(key(from)..=key(to - 1)).take(limit).map(entry).collect(),
+            Step::Last(from, to) => model.range(key(from)..=key(to - 1)).next_back().map(entry).into_iter().collect(),
             Step::Put(n, value) => {
                 model.insert(key(n), value.to_be_bytes().to_vec().into());
                 Vec::new()
@@ -486,6 +497,10 @@ impl Step {
             }
         }
     }
+}
+
+fn step_row(at: &Partition, n: u8) -> Key {
+    if n < 4 { row(at, &[n]) } else { volatile_row(at, &[n]) }
 }
 
 fn at(space: Space, name: &[u8]) -> Partition {
@@ -501,6 +516,10 @@ pub fn layout(key: &Key) -> Option<Partition> {
 
 fn row(at: &Partition, rest: &[u8]) -> Key {
     at.key(COLUMN, &[&[at.name.len() as u8], &at.name, rest])
+}
+
+fn volatile_row(at: &Partition, rest: &[u8]) -> Key {
+    at.key(VOLATILE, &[&[at.name.len() as u8], &at.name, rest])
 }
 
 /// What of a row is not its partition's name.
@@ -565,7 +584,11 @@ fn walk(txn: &mut Txn<'_>, from: &Key, to: &Key, limit: usize) -> Result<Entries
 }
 
 async fn all_of(engine: &Shared, space: Space) -> Entries {
-    let all = Key::new(space, COLUMN, &[]);
+    all_in(engine, space, COLUMN).await
+}
+
+async fn all_in(engine: &Shared, space: Space, column: Column) -> Entries {
+    let all = Key::new(space, column, &[]);
     let entries = engine.survey(space, |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), usize::MAX / 2)?));
     entries.await.expect("no fault").expect("no refusal")
 }

@@ -43,7 +43,8 @@ pub enum Want {
     },
 }
 
-/// The state beneath a transaction. Each engine has its own.
+/// The state beneath a transaction. Each engine has its own. A range that it is asked for is of durable rows only, or of
+/// volatile rows only.
 pub trait View {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt>;
     /// Up to `limit` entries with `from <= key < to`, in key order.
@@ -103,7 +104,7 @@ impl<'a> Entry<'a> {
         Self { key, value, key_in: buffer, value_in: buffer }
     }
 
-    /// For whoever keeps it. Nothing is copied: as long as this lives, so does the buffer that it is part of.
+    /// The entry, to keep. Nothing is copied: as long as this lives, so does the buffer that it is part of.
     pub fn keep(&self) -> (Key, Bytes) {
         let key = Key::from_stored(self.key_in.slice_ref(self.key)).expect("only keys are shown");
         (key, self.value_in.slice_ref(self.value))
@@ -154,6 +155,15 @@ pub(crate) fn last_over(
     Ok(None)
 }
 
+/// Where a range goes over from durable rows to volatile ones, if it does.
+fn straddled(from: &Key, to: &Key) -> Option<Key> {
+    if from.is_volatile() {
+        return None;
+    }
+    let middle = Key::first_volatile(from.space());
+    (middle < *to).then_some(middle)
+}
+
 pub struct Txn<'a> {
     view: &'a mut dyn View,
     stamp: Stamp,
@@ -184,6 +194,11 @@ impl<'a> Txn<'a> {
         if from >= to || limit == 0 {
             return Ok(Vec::new());
         }
+        if let Some(middle) = straddled(from, to) {
+            let mut found = self.scan(from, &middle, limit)?;
+            found.extend(self.scan(&middle, to, limit - found.len())?);
+            return Ok(found);
+        }
         let range = (Bound::Included(from.clone()), Bound::Excluded(to.clone()));
         let pending: Vec<_> = self.writes.range(range).map(|(key, value)| (key.clone(), value.clone())).collect();
         let found = self.view.scan(from, to, limit.saturating_add(pending.len()));
@@ -203,6 +218,10 @@ impl<'a> Txn<'a> {
 
     /// The last entry with `from <= key < to`, with this transaction's writes applied.
     pub fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
+        if let Some(middle) = straddled(from, to) {
+            let last = self.last(&middle, to)?;
+            return if last.is_some() { Ok(last) } else { self.last(from, &middle) };
+        }
         let found = last_over(&self.writes, from, to, |from, to| self.view.last(from, to));
         self.note(found)
     }
@@ -212,6 +231,14 @@ impl<'a> Txn<'a> {
     pub fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         if from >= to {
             return Ok(());
+        }
+        if let Some(middle) = straddled(from, to) {
+            let mut flow = ControlFlow::Continue(());
+            self.walk(from, &middle, &mut |entry: &Entry<'_>| {
+                flow = walker.see(entry);
+                flow
+            })?;
+            return if flow.is_continue() { self.walk(&middle, to, walker) } else { Ok(()) };
         }
         if self.writes.range((Bound::Included(from), Bound::Excluded(to))).next().is_some() {
             return step_by_step(|from, limit| self.scan(from, to, limit), from, walker);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use lazuli_engine::embedded::{Embedded, Health, OpenError, Options, Probe, Room};
+use lazuli_engine::embedded::{Embedded, FreeSpace, Health, OpenError, Options, Probe};
 use lazuli_engine::{Clock, Column, Engine, EngineExt, Entry, Fault, Key, Partition, Space, Stamp, Stop, suite};
 
 const SPACE: Space = Space(1);
@@ -41,8 +41,8 @@ fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
 }
 
 /// With stretches of a few entries, so that tests have many.
-fn open_with_short_stretches(path: impl AsRef<Path>) -> Arc<Embedded> {
-    Arc::new(Embedded::open(path, Options { stretch_bytes: 128 << 10, ..Options::default() }).expect("opens"))
+fn open_with_short_ranges(path: impl AsRef<Path>) -> Arc<Embedded> {
+    Arc::new(Embedded::open(path, Options { range_cache_bytes: 128 << 10, ..Options::default() }).expect("opens"))
 }
 
 fn key(row: &[u8]) -> Key {
@@ -78,7 +78,7 @@ async fn the_suite() {
     let engine = open(&scratch);
     for seed in 0..20 {
         let fresh = Scratch::new("suite-fresh");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
         suite::programs(&(engine.clone() as Arc<dyn Engine>), seed).await;
     }
 }
@@ -87,7 +87,85 @@ async fn the_suite() {
 async fn the_suite_from_many_threads() {
     for seed in 0..5 {
         let fresh = Scratch::new("suite-threads");
-        suite::all(open_with_short_stretches(&fresh), seed).await;
+        suite::all(open_with_short_ranges(&fresh), seed).await;
+    }
+}
+
+#[tokio::test]
+async fn volatile_rows_go_with_the_process() {
+    let scratch = Scratch::new("restart");
+    {
+        let engine: Arc<dyn Engine> = open(&scratch);
+        suite::all(engine.clone(), 1).await;
+        suite::before_restart(&engine).await;
+    }
+    for _ in 0..2 {
+        let engine: Arc<dyn Engine> = open(&scratch);
+        suite::after_restart(&engine).await;
+    }
+}
+
+/// They cost no sync, no room and no byte of the log, and what reads them finds them at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn volatile_rows_wait_for_no_disk() {
+    let scratch = Scratch::new("volatile");
+    let free = Arc::new(AtomicU64::new(1 << 30));
+    let probed = free.clone();
+    let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    put(&engine, b"a", "value").await.expect("there is room");
+    let before = engine.metrics();
+    free.store(60 << 20, Ordering::Relaxed);
+    for n in 0..500_u32 {
+        let volatile = Key::new(SPACE, Column::volatile(1), &[&(n % 100).to_be_bytes()]);
+        let written = engine.transact(Partition::new(SPACE, "a"), move |txn| {
+            assert_eq!(txn.get(&key(b"a"))?, Some("value".into()));
+            if n < 450 {
+                txn.put(volatile.clone(), n.to_be_bytes().to_vec())
+            } else {
+                txn.delete(volatile.clone())
+            }
+            Ok::<_, Stop<()>>(())
+        });
+        assert_eq!(written.await, Ok(Ok(())), "no room is needed");
+    }
+    let after = engine.metrics();
+    assert_eq!((after.commits, after.committed_bytes), (before.commits, before.committed_bytes));
+    assert_eq!(after.journal_bytes, before.journal_bytes);
+    assert_eq!(after.volatile_rows, 51, "and one that the next change forgets");
+    let all = Key::new(SPACE, Column::volatile(1), &[]);
+    let seen = engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.scan(&all, &all.after_prefix(), 999)?));
+    assert_eq!(seen.await.expect("no fault").expect("no refusal").len(), 50);
+}
+
+/// What changes volatile rows only is not answered before what it read is durable: it waits for the batch that it is part of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_volatile_change_waits_for_what_it_read() {
+    let scratch = Scratch::new("waits");
+    let engine = open(&scratch);
+    for round in 0..50_u64 {
+        // Holds the writer, so that the next two are one batch.
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let holds = engine.transact(Partition::new(SPACE, "p"), move |_| {
+            held.lock().expect("not poisoned").recv().expect("is released");
+            Ok::<_, Stop<()>>(())
+        });
+        let writes = engine.transact(Partition::new(SPACE, "p"), move |txn| {
+            txn.put(key(b"round"), round.to_be_bytes().to_vec());
+            Ok::<_, Stop<()>>(())
+        });
+        let reads = engine.transact(Partition::new(SPACE, "p"), move |txn| {
+            let seen = txn.get(&key(b"round"))?;
+            txn.put(Key::new(SPACE, Column::volatile(1), &[b"seen"]), "yes");
+            Ok::<_, Stop<()>>(seen)
+        });
+        release.send(()).expect("the writer waits");
+        let seen = reads.await.expect("no fault").expect("no refusal").expect("the batch so far");
+        assert_eq!(number(&seen), round);
+        // A look sees what is synced, and nothing else.
+        assert_eq!(get(&engine, b"round").await, Ok(Some(seen)), "answered on what is not durable, in round {round}");
+        assert_eq!((holds.await, writes.await), (Ok(Ok(())), Ok(Ok(()))));
     }
 }
 
@@ -183,7 +261,7 @@ async fn a_full_disk_stops_writes_and_nothing_else() {
     let scratch = Scratch::new("full");
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
-    let probe = Probe::new(move |_| Ok(Room { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
+    let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
     let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     assert_eq!(engine.health(), Health { is_open: true, has_room: true });
@@ -274,7 +352,7 @@ async fn a_write_that_hangs_in_its_place_stops_nobody() {
         for n in 0..100_u8 {
             put(&engine, &[n], "value").await.expect("there is room");
         }
-        // Whoever hears of this byte was the one that watched.
+        // The thread that reads this byte is the one that watched the socket.
         let (begins, mut to_writer) = socket();
         to_writer.write_all(b"x").expect("sends");
         begins.readable().await.expect("a byte");
@@ -334,7 +412,7 @@ async fn a_disk_that_is_really_full() {
         let _mounted = Tmpfs::mount(&scratch.0, "size=64m");
         let probe = match honest {
             true => Probe::file_system(),
-            false => Probe::new(|_| Ok(Room { free: 1 << 40, total: 1 << 40 })),
+            false => Probe::new(|_| Ok(FreeSpace { free: 1 << 40, total: 1 << 40 })),
         };
         let engine = Embedded::open(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
         let ballast = scratch.0.join("ballast");
@@ -343,7 +421,7 @@ async fn a_disk_that_is_really_full() {
             fs::write(&ballast, vec![1; free(&scratch) - (8 << 20)]).expect("there is room for ballast");
             let fault = loop {
                 let row = [round, kept.len() as u8];
-                match put(&engine, &row, noise(64 << 10, row)).await {
+                match put_both(&engine, &row, noise(64 << 10, row)).await {
                     Ok(()) => kept.push(row),
                     Err(fault) => break fault,
                 }
@@ -352,9 +430,11 @@ async fn a_disk_that_is_really_full() {
             assert_eq!(fault, Fault::Full, "round {round}");
             for row in &kept {
                 assert_eq!(get(&engine, row).await, Ok(Some(noise(64 << 10, *row))), "what was acknowledged is there");
+                assert!(has_volatile(&engine, row).await, "and so is its volatile half");
             }
             let next = [round, kept.len() as u8];
             assert_eq!(get(&engine, &next).await, Ok(None), "what failed is not");
+            assert!(!has_volatile(&engine, &next).await, "nor its volatile half");
             fs::remove_file(&ballast).expect("removes");
             put(&engine, b"after", vec![round]).await.expect("there is room again, and no restart was needed");
             for row in &kept {
@@ -366,6 +446,23 @@ async fn a_disk_that_is_really_full() {
         let reopened = open(scratch.0.join("data"));
         assert_eq!(get(&reopened, b"after").await, Ok(Some(vec![2].into())));
     }
+}
+
+/// A durable row and a volatile one, together.
+async fn put_both(engine: &Embedded, row: &[u8], value: Bytes) -> Result<(), Fault> {
+    let (durable, volatile) = (key(row), Key::new(SPACE, Column::volatile(1), &[row]));
+    let answer = engine.transact(Partition::new(SPACE, row.to_vec()), move |txn| {
+        txn.put(durable.clone(), value.clone());
+        txn.put(volatile.clone(), "held");
+        Ok::<_, Stop<()>>(())
+    });
+    answer.await.map(|done| done.expect("no refusal"))
+}
+
+async fn has_volatile(engine: &Embedded, row: &[u8]) -> bool {
+    let key = Key::new(SPACE, Column::volatile(1), &[row]);
+    let got = engine.survey(SPACE, |txn| Ok::<_, Stop<()>>(txn.get(&key)?));
+    got.await.expect("no fault").expect("no refusal").is_some()
 }
 
 /// Bytes that do not compress.
@@ -456,7 +553,7 @@ async fn a_walk_is_of_one_state_though_half_of_it_was_passed_over_before() {
     const ROWS: u64 = 64;
     const EACH: u64 = 1_000;
     let scratch = Scratch::new("stretches");
-    let engine = open_with_short_stretches(&scratch);
+    let engine = open_with_short_ranges(&scratch);
     let row = |n: u64| key(&n.to_be_bytes());
     for n in 0..ROWS {
         put(&engine, &n.to_be_bytes(), EACH.to_be_bytes().to_vec()).await.expect("there is room");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lazuli_engine::memory::Manners;
-use lazuli_engine::{Clock, Engine, Memory, Stamp, suite};
+use lazuli_engine::{Clock, Column, Engine, EngineExt, Key, Memory, Partition, Space, Stamp, Stop, suite};
 
 #[tokio::test]
 async fn the_plain_map() {
@@ -38,7 +38,56 @@ fn cluster(seed: u64) -> Memory {
     Memory::distributed_with(Manners::rough(seed), suite::layout, Clock::system())
 }
 
-/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whoever writes, nobody spins until
+#[tokio::test]
+async fn a_process_that_starts_anew_has_no_volatile_rows() {
+    let memory = Memory::laid_out(suite::layout, Clock::system());
+    let engine: Arc<dyn Engine> = Arc::new(memory.gateway(Clock::system()));
+    suite::all(engine.clone(), 1).await;
+    suite::before_restart(&engine).await;
+    let restarted: Arc<dyn Engine> = Arc::new(memory.restarted(Clock::system()));
+    suite::after_restart(&restarted).await;
+}
+
+/// In a cluster volatile rows outlive the gateway that wrote them: another one sees them and ends them, in transactions.
+#[tokio::test]
+async fn a_gateway_that_dies_leaves_its_volatile_rows_to_the_others() {
+    let handle = |n: u8| Key::new(Space(1), Column::volatile(b'O'), &[&[1], b"p", &[n]]);
+    let count = Key::new(Space(1), Column::volatile(b'K'), &[&[1], b"p"]);
+    for seed in 0..20 {
+        let here = Partition::new(Space(1), "p");
+        let survivor = cluster(seed);
+        let dying = survivor.gateway(Clock::system());
+        for n in 0..5_u8 {
+            let (put, count) = (handle(n), count.clone());
+            let opened = dying.transact(here.clone(), move |txn| {
+                let before = txn.get(&count)?.map_or(0, |count| count[0]);
+                txn.put(put.clone(), "the gateway that dies");
+                txn.put(count.clone(), vec![before + 1]);
+                Ok::<_, Stop<()>>(())
+            });
+            opened.await.expect("no fault").expect("no refusal");
+        }
+        drop(dying);
+        for n in 0..5_u8 {
+            let (gone, count) = (handle(n), count.clone());
+            let left = survivor.transact(here.clone(), move |txn| {
+                assert_eq!(txn.get(&gone)?.as_deref(), Some(&b"the gateway that dies"[..]));
+                let left = txn.get(&count)?.map_or(0, |count| count[0]) - 1;
+                txn.delete(gone.clone());
+                if left == 0 {
+                    txn.delete(count.clone())
+                } else {
+                    txn.put(count.clone(), vec![left])
+                }
+                Ok::<_, Stop<()>>(left)
+            });
+            assert_eq!(left.await, Ok(Ok(4 - n)));
+        }
+        assert_eq!(survivor.entries(), []);
+    }
+}
+
+/// Gateways whose clocks are five seconds and an hour apart: stamps of a partition grow whichever gateway writes, nobody spins until
 /// its clock has caught up, and what one wrote the others see.
 #[tokio::test]
 async fn gateways_with_clocks_of_their_own() {

@@ -210,6 +210,8 @@ pub enum Payload {
     Stream(Flow),
     /// Made as it is sent; nobody knows how long it will be.
     Produced(mpsc::Receiver<Result<Bytes, BrokenOff>>),
+    /// It breaks off after so many bytes, on purpose.
+    Cut(Box<Payload>, u64),
 }
 
 pub type Piece<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
@@ -253,9 +255,18 @@ impl Payload {
         Payload::Produced(frames)
     }
 
+    /// As it is said to be, but without what follows after `bytes`.
+    pub fn cut(self, bytes: u64) -> Self {
+        match self.length() > bytes || matches!(self, Payload::Produced(_)) {
+            true => Payload::Cut(Box::new(self), bytes),
+            false => self,
+        }
+    }
+
     /// Zero where nobody knows.
     pub fn length(&self) -> u64 {
         match self {
+            Payload::Cut(whole, _) => whole.length(),
             Payload::Empty | Payload::Produced(_) => 0,
             Payload::Whole(bytes) => bytes.len() as u64,
             Payload::Stream(flow) => flow.left,
@@ -367,16 +378,29 @@ impl Body for Payload {
             }
             Payload::Stream(flow) => flow.poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data))),
             Payload::Produced(frames) => frames.poll_recv(cx).map(|next| next.map(|piece| piece.map(Frame::data))),
+            Payload::Cut(_, 0) => Poll::Ready(Some(Err(BrokenOff))),
+            Payload::Cut(whole, left) => Pin::new(&mut **whole).poll_frame(cx).map(|next| {
+                next.map(|frame| {
+                    frame.map(|frame| {
+                        frame.map_data(|mut data| {
+                            data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                            *left -= data.len() as u64;
+                            data
+                        })
+                    })
+                })
+            }),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length() == 0 && !matches!(self, Payload::Produced(_))
+        self.length() == 0 && !matches!(self, Payload::Produced(_) | Payload::Cut(..))
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Payload::Produced(_) => SizeHint::default(),
+            Payload::Cut(whole, _) => whole.size_hint(),
             Payload::Empty | Payload::Whole(_) | Payload::Stream(_) => SizeHint::with_exact(self.length()),
         }
     }

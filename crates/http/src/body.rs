@@ -13,7 +13,7 @@ use lazuli_model::Refusal;
 use lazuli_store::{Broken, Failure, Source};
 use tokio::time::{Instant, timeout_at};
 
-use crate::spelling::{Pause, Spelling};
+use crate::header_case::{HeaderCase, Pause};
 
 /// Beyond this an unread body costs more than a new connection.
 const DRAIN_MAX: u64 = 64 << 20;
@@ -43,8 +43,8 @@ struct Pace {
 }
 
 impl Upload {
-    pub(crate) fn new(incoming: Incoming, idle: Duration, waits: bool, spelling: &Arc<Spelling>) -> Self {
-        let pause = (!incoming.is_end_stream()).then(|| spelling.pause());
+    pub(crate) fn new(incoming: Incoming, idle: Duration, waits: bool, header_case: &Arc<HeaderCase>) -> Self {
+        let pause = (!incoming.is_end_stream()).then(|| header_case.pause());
         Self { incoming: Some(incoming), idle, waits, read: 0, pace: Pace::default(), silent: Duration::ZERO, pause }
     }
 

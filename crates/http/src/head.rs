@@ -2,8 +2,8 @@
 //! authenticates first and finds fault with names afterwards.
 
 mod headers;
+mod proof_cache;
 mod query;
-mod recall;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Tim
 use lazuli_store::{BlobAt, ContainerAt, QueueAt};
 
 pub use headers::Headers;
+pub use proof_cache::{ProofCache, ProvenQuery};
 pub use query::Query;
-pub use recall::{Recall, Said};
 
 /// Which of Azure Storage's services a listener or a host name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,10 @@ pub enum Style {
 /// In a request's extensions: the account is in the path, whatever the host is called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathStyle;
+
+/// In a request's extensions: the clocks of this server were moved ahead by so many ticks, for a rehearsal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved(pub u64);
 
 /// What the path names, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +116,7 @@ pub struct Head {
     pub method: Method,
     /// As sent, percent-encoded, without the query: what signatures are over.
     pub raw_path: String,
-    pub query: Arc<Said>,
+    pub query: Arc<ProvenQuery>,
     pub headers: Headers,
     pub account: String,
     pub style: Style,
@@ -127,6 +131,8 @@ pub struct Head {
     pub peer: IpAddr,
     pub now: Timestamp,
     pub wall: Timestamp,
+    /// What the machine's own clock shows, by which clients date their requests. Before `wall` if the clocks were moved.
+    pub machine: Timestamp,
     pub request_id: u128,
     /// Metadata names that were written with capitals, without their prefix.
     pub spelt: Vec<String>,
@@ -138,14 +144,14 @@ impl Head {
     }
 
     /// Of a connection that may have asked with the same query before.
-    pub fn read_again(parts: http::request::Parts, arrival: Arrival, recall: &Recall) -> Result<Self, Refusal> {
-        Self::read_with(parts, arrival, |text| recall.query(text))
+    pub fn read_again(parts: http::request::Parts, arrival: Arrival, proofs: &ProofCache) -> Result<Self, Refusal> {
+        Self::read_with(parts, arrival, |text| proofs.query(text))
     }
 
     fn read_with(
         parts: http::request::Parts,
         arrival: Arrival,
-        read_query: impl FnOnce(&str) -> Result<Arc<Said>, Refusal>,
+        read_query: impl FnOnce(&str) -> Result<Arc<ProvenQuery>, Refusal>,
     ) -> Result<Self, Refusal> {
         if let Some((name, value)) =
             parts.headers.iter().find(|(_, value)| std::str::from_utf8(value.as_bytes()).is_err())
@@ -158,6 +164,7 @@ impl Head {
             let value = String::from_utf8_lossy(second.as_bytes()).into_owned();
             return Err(Refusal::InvalidHeaderValue { header: "Host".into(), value });
         }
+        let moved = parts.extensions.get::<Moved>().map_or(0, |moved| moved.0);
         let raw_path = parts.uri.path().to_owned();
         let query = read_query(parts.uri.query().unwrap_or_default())?;
         let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
@@ -185,6 +192,7 @@ impl Head {
             peer: arrival.peer,
             now: arrival.now,
             wall: arrival.wall,
+            machine: Timestamp::from_ticks(arrival.wall.ticks().saturating_sub(moved)),
             request_id: arrival.request_id,
             spelt: Vec::new(),
             raw_path,
@@ -330,7 +338,7 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
 }
 
 /// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
-/// which is a whole URL, still names it. Whoever asks has to prove it as ever.
+/// which is a whole URL, still names it. The credential is checked as always.
 fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
     let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
     if place.service != Service::File || place.style != Style::Path || !renames {

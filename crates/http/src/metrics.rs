@@ -1,4 +1,4 @@
-//! What the edge counts: per operation, requests by class of status, time and bytes. Plain atomics; whoever prints them
+//! What the edge counts: per operation, requests by class of status, time and bytes. Plain atomics; the page that prints them
 //! reads them. A request that is refused after its operation was found is that operation's.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,6 +14,14 @@ pub struct Counts {
     micros: AtomicU64,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
+    latency: [AtomicU64; BUCKETS],
+}
+
+/// Answers are counted by time: bucket `n` has those that took up to 2^n microseconds, the last one also all that took longer.
+pub const BUCKETS: usize = 26;
+
+fn bucket(micros: u64) -> usize {
+    (u64::BITS - micros.saturating_sub(1).leading_zeros()).min(BUCKETS as u32 - 1) as usize
 }
 
 /// One operation's counts at one moment.
@@ -25,6 +33,8 @@ pub struct Reading {
     pub micros: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    /// As [`BUCKETS`] says.
+    pub latency: [u64; BUCKETS],
 }
 
 #[derive(Debug)]
@@ -46,6 +56,7 @@ impl Metrics {
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
         counts.by_class[class].fetch_add(1, Relaxed);
         counts.micros.fetch_add(micros, Relaxed);
+        counts.latency[bucket(micros)].fetch_add(1, Relaxed);
         counts.bytes_in.fetch_add(bytes_in, Relaxed);
         counts.bytes_out.fetch_add(bytes_out, Relaxed);
     }
@@ -57,6 +68,21 @@ impl Metrics {
             micros: counts.micros.load(Relaxed),
             bytes_in: counts.bytes_in.load(Relaxed),
             bytes_out: counts.bytes_out.load(Relaxed),
+            latency: std::array::from_fn(|bucket| counts.latency[bucket].load(Relaxed)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_the_bucket_that_ends_with_them() {
+        for (micros, expected) in
+            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (u64::MAX, 25)]
+        {
+            assert_eq!(bucket(micros), expected, "{micros}");
+        }
     }
 }

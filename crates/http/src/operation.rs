@@ -116,7 +116,7 @@ pub struct Spec {
     pub changes: bool,
     /// It changes nothing, though its method says so.
     pub reads: bool,
-    /// Only whoever holds a token may.
+    /// Only a client with a bearer token may.
     pub bearer_only: bool,
     /// It acts on the snapshot or version that the query names. Others act on the base blob, whatever the query says.
     pub moments: bool,
@@ -255,6 +255,12 @@ pub fn served(row: usize) -> &'static Operation {
         }
     }
     unreachable!("routing gave the row {row}")
+}
+
+/// What a row is called, in metrics and records.
+pub fn name(row: usize) -> &'static str {
+    let rows: usize = CATALOGUES.iter().map(|service| service.served.len()).sum();
+    if row < rows { served(row).spec.name } else { "Other" }
 }
 
 /// Finds the row of an operation of `service`: its place among all services' ([`served`]), and in the metrics. When there is none,

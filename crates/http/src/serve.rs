@@ -7,12 +7,14 @@
 //! * every answer carries the request's id, and memory per request is bounded.
 
 mod access;
-mod impatient;
+mod coalesce_wakes;
 mod lake;
 mod part;
+mod record;
+mod rehearse;
 mod second;
-mod steady;
 pub(crate) mod website;
+mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -30,7 +32,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
-use lazuli_store::{CustomerKey, Failure, Store, onward};
+use lazuli_store::{CustomerKey, Failure, Store, detach_on_drop};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -41,21 +43,24 @@ use crate::auth::{self, Access as Openness, Grant, Identity};
 use crate::blob;
 use crate::body::Upload;
 use crate::cors;
+use crate::fault_log::FaultLog;
 use crate::file;
-use crate::head::{Arrival, Head, PathStyle, Recall, Service, Target, guid};
+use crate::head::{Arrival, Head, Moved, PathStyle, ProofCache, Service, Target, guid};
+use crate::header_case::{CasedStream, HeaderCase};
 use crate::heads::{HEAD_MAX, Heads};
 use crate::metrics::Metrics;
-use crate::operation::{self, Body, On, Spec};
+use crate::operation::{self, Body, Spec};
+use crate::recorder::Recorder;
+use crate::rehearsal::{HungUp, Plan, Rehearsal};
 use crate::sources::Sources;
-use crate::spelling::{Spelling, Watched};
 use crate::status::{self, Subject};
 use crate::table::Manner;
-use crate::trouble::Trouble;
 use crate::versions;
 use crate::workers::Workers;
 use access::{Access, Outcome};
-use impatient::Impatient;
-use steady::steady;
+use coalesce_wakes::coalesce_wakes;
+pub(crate) use record::Watch;
+use write_timeout::WriteTimeout;
 
 pub(crate) use part::asked;
 pub(crate) use second::Naming;
@@ -66,6 +71,9 @@ pub type Ids = Arc<dyn Fn() -> u128 + Send + Sync>;
 /// What time it is outside. Signatures, SAS, tokens and keys of all kinds are good or not by this clock, which may be put right at
 /// any moment; the engine's time never goes back, and is what everything stored is judged by.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// By how many ticks the clocks are ahead of the machine's, because somebody moved them.
+pub type MovedBy = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -114,6 +122,10 @@ pub struct Ask {
     pub beside: HeaderMap,
     /// The key that what it writes is encrypted by, once that is settled.
     pub seals: OnceLock<CustomerKey>,
+    /// What is going to be recorded of it, if anything is.
+    pub(crate) watch: Option<Watch>,
+    /// Trouble that is made on purpose.
+    pub(crate) plan: Option<Arc<Plan>>,
 }
 
 /// What a connection knows of all its requests.
@@ -123,13 +135,13 @@ struct Link {
     secure: bool,
     /// Its requests are visits to static websites.
     website: bool,
-    spelling: Arc<Spelling>,
-    recall: Recall,
+    header_case: Arc<HeaderCase>,
+    proofs: ProofCache,
 }
 
 impl Link {
     fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
-        Self { peer: peer.ip(), service, secure, website, spelling: Arc::default(), recall: Recall::default() }
+        Self { peer: peer.ip(), service, secure, website, header_case: Arc::default(), proofs: ProofCache::default() }
     }
 }
 
@@ -140,10 +152,13 @@ pub struct Edge {
     ids: Ids,
     wall: WallClock,
     metrics: Metrics,
-    trouble: Trouble,
+    fault_log: FaultLog,
     sources: OnceLock<Sources>,
     workers: Workers,
     heads: Heads,
+    recorder: OnceLock<Arc<Recorder>>,
+    rehearsal: OnceLock<Arc<dyn Rehearsal>>,
+    moved: OnceLock<MovedBy>,
 }
 
 /// What is read of a body at once.
@@ -153,9 +168,24 @@ const HEADERS_MAX: usize = 300;
 
 impl Edge {
     pub fn new(store: Store, accounts: Accounts, options: Options, ids: Ids, wall: WallClock) -> Arc<Self> {
-        let (metrics, trouble, sources) = (Metrics::new(), Trouble::default(), OnceLock::new());
-        let (workers, heads) = (Workers::default(), Heads::default());
-        Arc::new(Self { store, accounts, options, ids, wall, metrics, trouble, sources, workers, heads })
+        let (metrics, fault_log, sources) = (Metrics::new(), FaultLog::default(), OnceLock::new());
+        let (workers, heads, recorder) = (Workers::default(), Heads::default(), OnceLock::new());
+        let (rehearsal, moved) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self {
+            store,
+            accounts,
+            options,
+            ids,
+            wall,
+            metrics,
+            fault_log,
+            sources,
+            workers,
+            heads,
+            recorder,
+            rehearsal,
+            moved,
+        })
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -169,6 +199,25 @@ impl Edge {
 
     pub(crate) fn sources(&self) -> &Sources {
         self.sources.get_or_init(Sources::default)
+    }
+
+    /// Records what is changed and refused from now on; once, before anything is served.
+    pub fn record(&self, recorder: Arc<Recorder>) {
+        let _ = self.recorder.set(recorder);
+    }
+
+    /// Lets `rehearsal` make trouble; once, before anything is served. Without this nobody can.
+    pub fn rehearse(&self, rehearsal: Arc<dyn Rehearsal>) {
+        let _ = self.rehearsal.set(rehearsal);
+    }
+
+    /// Says by how many ticks both clocks were moved ahead of the machine's; once, before anything is served.
+    pub fn clocks_moved(&self, moved: MovedBy) {
+        let _ = self.moved.set(moved);
+    }
+
+    pub fn recorder(&self) -> Option<&Arc<Recorder>> {
+        self.recorder.get()
     }
 
     /// Where long work is done.
@@ -201,7 +250,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, service, secure, false);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
@@ -210,7 +259,7 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let link = Link::new(peer, Service::Blob, secure, true);
-        steady(self.serve_link(io, link, stop)).await;
+        coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     async fn serve_link<I>(self: &Arc<Self>, io: I, link: Link, mut stop: watch::Receiver<bool>)
@@ -218,13 +267,11 @@ impl Edge {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let peer = link.peer;
-        let io = Impatient::new(io, Duration::from_secs(self.options.answer_idle_seconds));
-        let io = Watched::new(io, link.spelling.clone(), self.heads.clone());
+        let io = WriteTimeout::new(io, Duration::from_secs(self.options.answer_idle_seconds));
+        let io = CasedStream::new(io, link.header_case.clone(), self.heads.clone());
         let link = &link;
         // Boxed: hyper makes room for the future in every connection, also in those that have nothing to do.
-        let answering = service_fn(|request| {
-            Box::pin(async move { Ok::<_, std::convert::Infallible>(self.respond(link, request).await) })
-        });
+        let answering = service_fn(|request| Box::pin(async move { self.respond(link, request).await }));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(self.options.header_read_seconds))
@@ -248,7 +295,7 @@ impl Edge {
     }
 
     /// One request, from its head to its answer's head.
-    async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Response<Payload> {
+    async fn respond(self: &Arc<Self>, link: &Link, request: Request<Incoming>) -> Result<Response<Payload>, HungUp> {
         let now = self.store.now();
         let since = Instant::now();
         let request_id = (self.ids)();
@@ -256,11 +303,15 @@ impl Edge {
         if self.options.path_style_only {
             parts.extensions.insert(PathStyle);
         }
+        if let Some(moved) = self.moved.get().map(|moved| moved()).filter(|moved| *moved > 0) {
+            parts.extensions.insert(Moved(moved));
+        }
         let echo = Echo::of(&parts.method, &parts.headers, request_id);
         let mut access = Access::of(&parts);
         let waits = parts.headers.contains_key(http::header::EXPECT);
-        let upload = Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.spelling);
-        let spelt = link.spelling.take();
+        let upload =
+            Upload::new(incoming, Duration::from_secs(self.options.body_idle_seconds), waits, &link.header_case);
+        let spelt = link.header_case.take();
         let arrival = Arrival {
             service: link.service,
             secure: link.secure,
@@ -272,7 +323,7 @@ impl Edge {
         };
         let read = match link.website {
             true => website::head(parts, arrival),
-            false => Head::read_again(parts, arrival, &link.recall),
+            false => Head::read_again(parts, arrival, &link.proofs),
         };
         if let (Some(access), Ok(head)) = (&mut access, &read) {
             access.account = head.account.clone();
@@ -286,8 +337,11 @@ impl Edge {
             }
             Err(refusal) => Done::refused(refusal, upload),
         };
+        if done.hung_up {
+            return Err(HungUp);
+        }
         if let Err(Failure::Broken(fault)) = &done.outcome {
-            self.trouble.tell(fault, &echo.id, now);
+            self.fault_log.write(fault, &echo.id, now);
         }
         let code = match (&access, &done.outcome) {
             (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
@@ -307,13 +361,13 @@ impl Edge {
             let (row, status, bytes_in) = (done.row, answer.status, done.bytes_in);
             access.log(link.peer, Outcome { row, status, code, micros, bytes_in, bytes_out }, &echo.id);
         }
-        link.spelling.say(std::mem::take(&mut answer.spelt));
+        link.header_case.say(std::mem::take(&mut answer.spelt));
         let mut response = finish(answer, echo, done.version);
         if unversioned {
             response.headers_mut().remove(&name::VERSION);
         }
         self.share(done.origin, response.headers_mut()).await;
-        response
+        Ok(response)
     }
 
     /// Admits a request and runs its operation.
@@ -343,7 +397,18 @@ impl Edge {
             true => self.store.because(cause(spec, &head)),
             false => self.store.clone(),
         };
+        let plan = match self.rehearsal.get() {
+            Some(rehearsal) => rehearsal.plan(spec, &head).await.map(Arc::new),
+            None => None,
+        };
+        let rule = plan.as_ref().map_or(0, |plan| plan.rule);
+        let watch = self.recorder.get().filter(|_| record::is_worth(spec, &head)).map(|_| Watch::by(rule));
+        let store = match &watch {
+            Some(watch) => store.witnessed(watch.witness.clone()),
+            None => store,
+        };
         let edge = self.clone();
+        let lagging = rehearse::lagging(&mut head, plan.as_deref());
         // Boxed: it would be moved, and be part of every request's future, several times.
         let ask = Box::new(Ask {
             head,
@@ -357,9 +422,16 @@ impl Edge {
             edge,
             beside: HeaderMap::new(),
             seals: OnceLock::new(),
+            watch,
+            plan: plan.clone(),
         });
+        if let Some(ending) = plan.as_ref().and_then(|plan| plan.before.as_ref()) {
+            let done = rehearse::ended(&ask, row, ending);
+            ask.body.drain();
+            return Done { row: Some(row), origin, version, manner: manner.map(Manner::admitted), ..done };
+        }
         let running = AssertUnwindSafe(run(row, ask)).catch_unwind();
-        let running = async move { if spec.writes() { onward(running).await } else { running.await } };
+        let running = async move { if spec.writes() { detach_on_drop(running).await } else { running.await } };
         let done = match limit {
             None => running.await,
             // A write that began goes on; its client is told that nobody waited for it.
@@ -369,7 +441,10 @@ impl Edge {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
             Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
         });
-        let mut done = done;
+        let mut done = match plan {
+            Some(plan) => rehearse::troubled(done, &plan, lagging).await,
+            None => done,
+        };
         if let Ok(answer) = &mut done.outcome {
             versions::strip(spec.on, asked, &mut answer.headers);
         }
@@ -501,6 +576,8 @@ struct Done {
     version: Option<Version>,
     /// How the Table service says no.
     manner: Option<Manner>,
+    /// There is no answer, on purpose.
+    hung_up: bool,
 }
 
 impl Done {
@@ -516,6 +593,7 @@ impl Done {
             subject,
             version: None,
             manner: None,
+            hung_up: false,
         }
     }
 
@@ -532,16 +610,11 @@ impl Done {
 async fn run(row: usize, mut ask: Box<Ask>) -> Done {
     let operation = operation::served(row);
     let outcome = (operation.run)(&mut ask).await;
+    record::note(&ask, row, &outcome);
     let bytes_in = ask.body.read();
     ask.body.drain();
-    let subject = match operation.spec.on {
-        On::Container => Subject::Container,
-        On::Share => Subject::Share,
-        On::Directory | On::File => Subject::File,
-        On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
-        On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
-    };
-    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, origin: None, subject, version: None, manner: None }
+    let subject = record::subject(operation.spec.on);
+    Done { outcome, row: Some(row), bytes_in, beside: ask.beside, subject, ..Done::empty() }
 }
 
 /// How a refusal or a fault is answered.

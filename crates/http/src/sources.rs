@@ -66,7 +66,7 @@ pub struct Sources {
     fetches: Arc<Semaphore>,
 }
 
-/// Fetches under way at a time. Whoever wants one more is told that the server is busy.
+/// Fetches under way at a time. A request that wants one more is told that the server is busy.
 const FETCHES_MAX: usize = 16;
 
 /// How long another host may take to connect and to begin its answer, and how long it may pause in it.
@@ -141,7 +141,7 @@ pub fn shown(url: &str) -> String {
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
-/// Whoever asks with a token need not show another for a source of the same account. A source that names somebody else is his.
+/// A request with a bearer token need not show another one for a source of the same account. A source with a credential of its own keeps it.
 pub fn lend_token(ask: &Ask, source: &mut Head) {
     let named = source.query.get("sig").is_some() || source.text("authorization").is_some();
     let token = ask.head.headers.get(http::header::AUTHORIZATION).filter(|_| ask.grant.principal.is_some());
@@ -152,12 +152,11 @@ pub fn lend_token(ask: &Ask, source: &mut Head) {
 
 /// CannotVerifyCopySource: the source's own answer becomes this request's. Newer versions name its code too.
 pub fn unverified(ask: &mut Ask, refusal: Refusal) -> Refusal {
-    let (status, code, message) = match refusal {
-        Refusal::CannotVerifyCopySource { status, code, message } => (status, code, message),
-        refusal => {
-            let said = status::of(&refusal);
-            (said.status, said.code.into(), said.message)
-        }
+    let (status, code, message) = if let Refusal::CannotVerifyCopySource { status, code, message } = refusal {
+        (status, code, message)
+    } else {
+        let said = status::of(&refusal);
+        (said.status, said.code.into(), said.message)
     };
     if ask.head.lacks(Since::SourceFault) {
         return Refusal::CannotVerifyCopySource { status, code: "".into(), message };

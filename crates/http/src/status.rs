@@ -57,7 +57,7 @@ impl Status {
 
     /// The value of `WWW-Authenticate`, for a 401.
     pub fn challenge(&self) -> Option<&'static str> {
-        // Whoever reads the source of a copy is not the one to be challenged (observed).
+        // A credential for the source of a copy is not challenged (observed).
         (self.status == 401 && self.code != "CannotVerifyCopySource").then_some(CHALLENGE)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Held true:
 //! * there are few such threads, they have a lower priority than the others, and what they run at a time is a slice;
-//! * so many pieces of such work are under way at most, and so many more wait in line; whoever comes then is told that the server is busy;
+//! * so many pieces of such work are under way at most, and so many more wait in line; the next request is told that the server is busy;
 //! * memory beyond what each has by itself comes from one pool.
 
 use std::collections::VecDeque;
@@ -78,7 +78,7 @@ impl Workers {
     }
 
     /// Waits until so many bytes can be set aside; never more than there are at all. What the caller had before it has to give back first:
-    /// whoever holds some waits for no more.
+    /// a query that holds some waits for no more.
     pub async fn memory(&self, bytes: usize) -> Result<Memory, Lost> {
         let units = bytes.min(MEMORY).div_ceil(UNIT) as u32;
         self.memory.clone().acquire_many_owned(units).await.map(Memory).map_err(|_| Lost)

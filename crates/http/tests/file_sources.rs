@@ -159,7 +159,7 @@ fn sas() -> String {
     format!("sv=2019-12-12&ss=f&srt=o&sp=r&se=2099-01-01&sig={signature}")
 }
 
-/// Everything that takes a URL takes a file's: its bytes, headers and metadata, for whoever may read it.
+/// Everything that takes a URL takes a file's: its bytes, headers and metadata, for clients that may read it.
 #[tokio::test]
 async fn a_file_becomes_a_blob() {
     let server = start();

@@ -162,10 +162,8 @@ impl Conditions {
 
     /// Rule B1: a write that reads its content from a URL blames the target, by name, for an `If-Match` that cannot be a tag of the service.
     pub fn of_target(&self, refusal: Refusal) -> Refusal {
-        match refusal {
-            Refusal::ConditionNotMet if self.wants_foreign_tag() => Refusal::TargetConditionNotMet,
-            refusal => refusal,
-        }
+        let blames = refusal == Refusal::ConditionNotMet && self.wants_foreign_tag();
+        if blames { Refusal::TargetConditionNotMet } else { refusal }
     }
 
     /// Nothing is there to be newer or older, and no tag of it to differ; but something was asked to match.

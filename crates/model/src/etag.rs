@@ -15,6 +15,11 @@ impl ETag {
         Self(stamp.ticks())
     }
 
+    /// When it was made.
+    pub fn made(self) -> Timestamp {
+        Timestamp::from_ticks(self.0)
+    }
+
     /// Reads what [`fmt::Display`] prints, with or without quotes. Weak tags and foreign forms are no tag of ours.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();

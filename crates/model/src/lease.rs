@@ -2,7 +2,7 @@
 //! the sources; where their outcome tables print 409 for a wrong id in a read or write, the service answers 412.
 //!
 //! * A stored lease does not tick: expiry is a way of looking (`Lease::at`).
-//! * An expired or broken lease keeps its id, until a write without it makes the blob available again. So whoever
+//! * An expired or broken lease keeps its id, until a write without it makes the blob available again. So a client that
 //!   renews an expired lease knows that nobody wrote meanwhile.
 
 use std::fmt;

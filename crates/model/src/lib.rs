@@ -1,5 +1,7 @@
 //! What is true: Azure Storage's rules as values and pure functions. No clock, no randomness, no I/O, no async.
 
+#![warn(unreachable_pub)]
+
 pub mod access;
 pub mod account;
 pub mod avro;

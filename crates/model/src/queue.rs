@@ -1,6 +1,6 @@
 //! Queues and messages: their records, and what each operation makes of them.
 //!
-//! A message has a place in the queue: the time from which it can be seen, then the time at which it was put. Whoever
+//! A message has a place in the queue: the time from which it can be seen, then the time at which it was put. A client that
 //! gets or updates it moves it to another place, and the receipt that is handed out names that place; so a receipt is
 //! good for as long as nobody else moved the message, and no longer ("Get Messages", "Update Message").
 

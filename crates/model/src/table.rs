@@ -1,6 +1,6 @@
 //! Tables and entities: their records, their limits, and what each operation makes of them.
 //!
-//! Held true: an entity's ETag is its `Timestamp`, so the two move together; whoever wants to change an entity must say
+//! Held true: an entity's ETag is its `Timestamp`, so the two move together; a client that wants to change an entity must say
 //! which one it saw, unless it says `*`, or asks for an upsert ("Update Entity", "Insert Or Replace Entity").
 
 mod change;

@@ -37,7 +37,7 @@ impl Timestamp {
         Self(self.0.saturating_add(seconds.saturating_mul(TICKS_PER_SECOND)))
     }
 
-    /// Whole seconds until `later`, rounded up: whoever waits that long has waited long enough.
+    /// Whole seconds until `later`, rounded up: a client that waits so long has waited long enough.
     pub fn seconds_until(self, later: Timestamp) -> u64 {
         later.0.saturating_sub(self.0).div_ceil(TICKS_PER_SECOND)
     }

@@ -1,6 +1,6 @@
 //! What a query may cost. A step is about as much work as one node of an expression, or sixty-four bytes looked at once.
 //!
-//! Held true: whoever holds a thread for a query charges what it does; no record costs more than its bound, so a slice is over soon
+//! Held true: code that runs for a query charges what it does; no record costs more than its bound, so a slice is over soon
 //! after its steps are spent; and a query ends once it has cost more than its blob's length justifies.
 
 use std::cell::Cell;

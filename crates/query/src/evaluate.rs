@@ -105,10 +105,10 @@ pub fn evaluate<'r>(expression: &'r Expression, record: &'r dyn Record, scene: &
             Absent::Column => Wrong::NoColumn(scene.columns.number(path)),
             Absent::Exceeded(exceeded) => Wrong::Exceeded(exceeded),
         })?,
-        Expression::Unary("NOT", inner) => match of(inner)?.to_bool()? {
-            Value::Bool(value) => Value::Bool(!value),
-            other => other,
-        },
+        Expression::Unary("NOT", inner) => {
+            let value = of(inner)?.to_bool()?;
+            if let Value::Bool(value) = value { Value::Bool(!value) } else { value }
+        }
         Expression::Unary(_, inner) => arithmetic("-", Value::Int(0), of(inner)?, budget)?,
         Expression::Binary("AND", a, b) => both(of(a)?, || of(b), false)?,
         Expression::Binary("OR", a, b) => both(of(a)?, || of(b), true)?,
@@ -141,7 +141,7 @@ pub fn evaluate<'r>(expression: &'r Expression, record: &'r dyn Record, scene: &
             let arguments = arguments.iter().map(of).collect::<Result<Vec<_>, _>>()?;
             call(name, arguments, scene)?
         }
-        // Their values are put in by whoever gathers them.
+        // The aggregation puts their values in.
         Expression::Aggregate(..) => Value::Null,
     })
 }
@@ -254,10 +254,8 @@ fn cast<'r>(value: Value<'r>, to: Type, budget: &Budget) -> Result<Value<'r>, Wr
         Type::Bool => value.to_bool()?,
         Type::Time => value.to_time()?,
         Type::Text if value.is_null() => Value::Null,
-        Type::Text => match value {
-            Value::Text(text) => Value::Text(text),
-            other => Value::Text(text(&other, budget)?.into_owned().into()),
-        },
+        Type::Text if matches!(value, Value::Text(_)) => value,
+        Type::Text => Value::Text(text(&value, budget)?.into_owned().into()),
     })
 }
 
@@ -323,17 +321,13 @@ const FUNCTIONS: [&str; 11] = [
 ];
 
 fn int(value: &Value<'_>) -> Result<i64, Wrong> {
-    match value.to_int()? {
-        Value::Int(number) => Ok(number),
-        _ => Err(Wrong::Type),
-    }
+    let Value::Int(number) = value.to_int()? else { return Err(Wrong::Type) };
+    Ok(number)
 }
 
 fn time(value: &Value<'_>) -> Result<Timestamp, Wrong> {
-    match value.to_time()? {
-        Value::Time(time) => Ok(time),
-        _ => Err(Wrong::Type),
-    }
+    let Value::Time(time) = value.to_time()? else { return Err(Wrong::Type) };
+    Ok(time)
 }
 
 /// `TRIM(text)`, `TRIM('LEADING', text)`, `TRIM('LEADING', 'xy', text)`.

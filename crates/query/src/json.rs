@@ -228,7 +228,9 @@ pub fn within(value: Json, path: &[Step], act: &mut dyn FnMut(Json) -> bool) -> 
         // The blob itself is the sequence that the first `[*]` goes through.
         Some((Step::Each, rest)) => match value {
             Json::Array(items) => items.into_iter().all(|item| within(item, rest, act)),
-            other => within(other, rest, act),
+            one @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_)) => {
+                within(one, rest, act)
+            }
         },
         Some((step, rest)) => match taken(value, step) {
             Some(inner) => within(inner, rest, act),

@@ -6,6 +6,8 @@
 //! charged to a [`budget::Budget`], and a run stops by itself after a slice of it.
 //! "Query acceleration SQL language reference" is the source; the framing and the errors are as recorded.
 
+#![warn(unreachable_pub)]
+
 pub mod arrow;
 pub mod avro;
 pub mod budget;

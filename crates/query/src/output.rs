@@ -18,11 +18,7 @@ impl Row<'_> {
     fn size(&self) -> usize {
         let mut size = 0;
         for value in &self.values {
-            size += CELL_BYTES
-                + match value {
-                    Value::Json(value) => json_size(value),
-                    other => other.size(),
-                };
+            size += CELL_BYTES + if let Value::Json(value) = value { json_size(value) } else { value.size() };
             if size > ROW_MAX {
                 break;
             }

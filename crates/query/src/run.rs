@@ -612,6 +612,21 @@ fn replace(expression: &Expression, values: &mut dyn Iterator<Item = Value<'stat
         Expression::Call(name, list) => {
             Expression::Call(name.clone(), list.iter().map(|one| replace(one, values)).collect())
         }
-        other => other.clone(),
+        Expression::IsNull(a) => Expression::IsNull(Box::new(replace(a, values))),
+        Expression::In(a, list) => {
+            let a = Box::new(replace(a, values));
+            Expression::In(a, list.iter().map(|one| replace(one, values)).collect())
+        }
+        Expression::Between(a, low, high) => {
+            let a = Box::new(replace(a, values));
+            let low = Box::new(replace(low, values));
+            Expression::Between(a, low, Box::new(replace(high, values)))
+        }
+        Expression::Like(a, pattern, escape) => {
+            let a = Box::new(replace(a, values));
+            Expression::Like(a, Box::new(replace(pattern, values)), *escape)
+        }
+        Expression::Null | Expression::Bool(_) | Expression::Int(_) | Expression::Float(_) => expression.clone(),
+        Expression::Text(_) | Expression::Path(_) => expression.clone(),
     }
 }

@@ -68,10 +68,7 @@ impl<'a> Value<'a> {
     }
 
     pub fn into_text(self) -> Cow<'a, str> {
-        match self {
-            Value::Text(text) => text,
-            other => other.to_text().into_owned().into(),
-        }
+        if let Value::Text(text) = self { text } else { self.to_text().into_owned().into() }
     }
 
     /// Apart from the record that it is of.
@@ -103,10 +100,10 @@ impl<'a> Value<'a> {
             Value::Bool(value) => Value::Int(i64::from(*value)),
             Value::Int(number) => Value::Int(*number),
             Value::Float(number) if number.is_finite() && number.abs() < 9.2e18 => Value::Int(*number as i64),
-            Value::Text(text) => match number(text).ok_or(BadType)? {
-                Value::Float(number) => Value::Float(number).to_int()?,
-                other => other,
-            },
+            Value::Text(text) => {
+                let number = number(text).ok_or(BadType)?;
+                if let Value::Float(_) = number { number.to_int()? } else { number }
+            }
             Value::Float(_) | Value::Time(_) | Value::Json(_) => return Err(BadType),
         })
     }

@@ -17,10 +17,21 @@ pub const MOST_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the file says.
-#[derive(Serialize, Deserialize)]
-struct Door {
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Door {
     address: SocketAddr,
     token: String,
+}
+
+impl Door {
+    pub fn new(address: SocketAddr, token: String) -> Self {
+        Self { address: reachable(address), token }
+    }
+
+    /// Of the server that uses `directory`.
+    pub fn of(directory: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(directory.join(FILE)).ok()?).ok()
+    }
 }
 
 /// The server's side. The file goes with it.
@@ -30,15 +41,19 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Writes the file into `directory`; without one, nobody learns the token.
-    pub fn open(directory: Option<&Path>, console: SocketAddr) -> Result<Self, String> {
-        let token = ids::key();
+    /// Writes the file into `directory`; without one, nobody learns the token, unless `given` is it.
+    pub fn open(directory: Option<&Path>, console: SocketAddr, given: Option<&str>) -> Result<Self, String> {
+        let token = given.map_or_else(ids::key, str::to_owned);
         let Some(directory) = directory else { return Ok(Self { token, file: None }) };
         let file = directory.join(FILE);
         let door = Door { address: reachable(console), token: token.clone() };
         let text = serde_json::to_vec(&door).map_err(|error| error.to_string())?;
         write_private(&file, &text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         Ok(Self { token, file: Some(file) })
+    }
+
+    pub fn token(&self) -> &str {
+        &self.token
     }
 
     /// Whether `header` (of Authorization) has the token, and the peer is this machine.
@@ -59,7 +74,7 @@ impl Drop for Admin {
 }
 
 /// In a time that does not tell where they differ.
-fn same(given: &[u8], token: &[u8]) -> bool {
+pub fn same(given: &[u8], token: &[u8]) -> bool {
     given.len() == token.len() && given.iter().zip(token).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
@@ -67,12 +82,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     SocketAddr::new(ip, address.port())
 }
 
-fn write_private(file: &Path, text: &[u8]) -> std::io::Result<()> {
+pub fn write_private(file: &Path, text: &[u8]) -> std::io::Result<()> {
     let new = file.with_extension("new");
     // An older one might be readable by others.
     let _ = std::fs::remove_file(&new);
@@ -88,11 +103,14 @@ fn write_private(file: &Path, text: &[u8]) -> std::io::Result<()> {
 
 /// The answer of the server that uses `directory`; `None` if none does.
 pub fn ask_running(directory: &Path, ask: &Ask) -> Option<Result<String, String>> {
-    let text = std::fs::read(directory.join(FILE)).ok()?;
-    let door: Door = serde_json::from_slice(&text).ok()?;
+    let door = Door::of(directory)?;
     // The file of a server that was killed: nobody answers there, or somebody else.
     let socket = TcpStream::connect_timeout(&door.address, PATIENCE).ok()?;
-    match post(socket, &door, ask) {
+    let body = match serde_json::to_vec(ask) {
+        Ok(body) => body,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    match exchange(socket, &door, "POST", PATH, &body) {
         Ok((200, body)) => Some(Ok(body)),
         Ok((400, body)) => Some(Err(body.trim_end().to_string())),
         Ok((_, _)) => None,
@@ -100,14 +118,26 @@ pub fn ask_running(directory: &Path, ask: &Ask) -> Option<Result<String, String>
     }
 }
 
-fn post(mut socket: TcpStream, door: &Door, ask: &Ask) -> std::io::Result<(u16, String)> {
+/// What the server answers to the operator: a status and a text.
+pub fn ask(door: &Door, method: &str, path: &str, body: &[u8]) -> Result<(u16, String), String> {
+    let failed = |error: std::io::Error| format!("the server on {} did not answer: {error}", door.address);
+    let socket = TcpStream::connect_timeout(&door.address, PATIENCE).map_err(failed)?;
+    exchange(socket, door, method, path, body).map_err(failed)
+}
+
+fn exchange(
+    mut socket: TcpStream,
+    door: &Door,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> std::io::Result<(u16, String)> {
     socket.set_read_timeout(Some(PATIENCE))?;
-    let body = serde_json::to_vec(ask).map_err(std::io::Error::other)?;
     let (address, token, length) = (door.address, &door.token, body.len());
     let head = format!(
-        "POST {PATH} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    socket.write_all(&[head.as_bytes(), &body].concat())?;
+    socket.write_all(&[head.as_bytes(), body].concat())?;
     let mut answer = String::new();
     socket.take(1 << 20).read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| std::io::Error::other("no HTTP"))?;
@@ -143,7 +173,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = std::env::temp_dir().join(format!("lazuli-admin-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let admin = Admin::open(Some(&directory), SocketAddr::from(([0, 0, 0, 0], 1))).unwrap();
+        let admin = Admin::open(Some(&directory), SocketAddr::from(([0, 0, 0, 0], 1)), None).unwrap();
         let file = directory.join(FILE);
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(std::fs::read_to_string(&file).unwrap().contains("127.0.0.1:1"));

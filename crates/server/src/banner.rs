@@ -24,7 +24,7 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
         }
     }
     let (at, moved) = (reachable(console.at), moved(console));
-    lines.push(format!("  Console   http://{at}  (/healthz, /readyz, /metrics{moved})"));
+    lines.push(format!("  Console   http://{at}  (/healthz, /readyz, /metrics, /api{moved})"));
     lines.push(match &settings.place {
         Place::Memory => "  Data      in memory; nothing is left after a stop".to_string(),
         Place::Directory(path) => {
@@ -69,7 +69,7 @@ fn moved(listening: &Listening) -> String {
 }
 
 /// Nobody can connect to "every interface"; on this machine, loopback is one of them.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         ip if ip.is_unspecified() => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
         ip => SocketAddr::new(ip, address.port()),

@@ -34,6 +34,25 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<ClockCommand>,
     },
+    /// Say why a request was refused, and which request won: the running server's record of the last changes
+    Explain {
+        /// The x-ms-request-id of the answer
+        #[arg(value_name = "REQUEST-ID")]
+        request_id: String,
+    },
+    /// Rules that make trouble on purpose, of a running server with --lab
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
+    },
+    /// Empty the accounts of a running server with --lab: containers, queues, tables and shares go
+    Reset {
+        /// This one alone
+        #[arg(long = "only", value_name = "NAME")]
+        account: Option<String>,
+    },
+    #[command(flatten)]
+    Transfer(TransferCommand),
     /// Read all that is stored at --location, while no server uses it, and list what is damaged
     Check,
     /// Copy what is whole at --location to a new directory, and list what is not
@@ -53,10 +72,78 @@ pub struct AccountArguments {
     pub command: AccountCommand,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ClockCommand {
+    /// Move both clocks of a running server with --lab ahead: 61s, 15m, 2h, 3d
+    Advance {
+        #[arg(value_name = "TIME")]
+        by: String,
+    },
     /// Let new times begin at this machine's clock, though later ones were stamped
     SetBack,
+}
+
+/// URLs are http://HOST/ACCOUNT/CONTAINER/NAME or https://ACCOUNT.blob.HOST/CONTAINER/NAME, with a SAS or with AZURE_STORAGE_KEY set.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum TransferCommand {
+    /// Copy blobs and files between directories and any endpoint; run it again after a break, and it goes on
+    Cp {
+        from: String,
+        to: String,
+        /// All that is below
+        #[arg(long, short)]
+        recursive: bool,
+        /// Blocks of 8 MiB that are under way at once
+        #[arg(long, default_value_t = 8)]
+        parallel: usize,
+    },
+    /// List blobs; or containers, if the URL names an account
+    Ls {
+        url: String,
+        #[arg(long, short)]
+        recursive: bool,
+    },
+    /// Delete a blob, or all below a name
+    Rm {
+        url: String,
+        #[arg(long, short)]
+        recursive: bool,
+    },
+    /// Copy what is new or different by length or time
+    Sync {
+        from: String,
+        to: String,
+        /// Delete what the source does not have
+        #[arg(long)]
+        delete: bool,
+        #[arg(long, default_value_t = 8)]
+        parallel: usize,
+    },
+    /// Measure an account of any endpoint for some seconds: lazuli bench http://127.0.0.1:10000/devstoreaccount1
+    Bench {
+        url: String,
+        #[arg(long, default_value_t = 3)]
+        seconds: u64,
+        #[arg(long, default_value_t = 16)]
+        parallel: usize,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum LabCommand {
+    /// Show the rules, and how often they acted
+    List,
+    /// Make a rule, as in: lazuli lab add lose-race operation=PutBlob container=pictures count=1 (docs/lab-api.md)
+    Add {
+        #[arg(value_name = "DO")]
+        what: String,
+        #[arg(value_name = "NAME=VALUE")]
+        settings: Vec<String>,
+    },
+    /// Remove a rule
+    Remove { id: u64 },
+    /// Remove all rules
+    Clear,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
@@ -242,6 +329,26 @@ pub struct Flags {
     #[arg(short = 'L', long, global = true)]
     pub loose: bool,
 
+    /// Bytes of memory for the record of changes and refusals that `lazuli explain` asks; 0 is none
+    #[arg(long, value_name = "BYTES", default_value_t = lazuli_http::recorder::BYTES_DEFAULT, global = true)]
+    pub recorder: u64,
+
+    /// Let the operator make trouble on purpose: failures, lost races, moved clocks, reset. Never in production
+    #[arg(long, global = true)]
+    pub lab: bool,
+
+    /// What opens the console's operator functions, at least 16 characters; better in LAZULI_OPERATOR_TOKEN [default: made at each start]
+    #[arg(long, value_name = "TOKEN", global = true)]
+    pub operator_token: Option<String>,
+
+    /// Make these at the start unless they are there: container:pictures,queue:jobs,table:cats,share:home
+    #[arg(long = "create", id = "create_at_start", value_name = "KIND:NAME,…")]
+    pub create: Option<String>,
+
+    /// At the start, put the files of each directory in DIR into the container of that name, unless they are there
+    #[arg(long, value_name = "DIR", global = true)]
+    pub seed: Option<PathBuf>,
+
     /// How long a blob takes to come back from the Archive tier; a third of it at high priority
     #[arg(long, value_name = "SECONDS", default_value_t = Rehydration::DEFAULT.standard_seconds, global = true)]
     pub rehydrate_seconds: u64,
@@ -398,10 +505,7 @@ fn file_arguments(file: &std::path::Path) -> Result<Vec<String>, String> {
             })?);
             continue;
         }
-        let values = match value {
-            serde_json::Value::Array(values) => values,
-            one => vec![one],
-        };
+        let values = if let serde_json::Value::Array(values) = value { values } else { vec![value] };
         for value in values {
             match value {
                 serde_json::Value::Bool(true) => arguments.push(format!("--{name}")),

@@ -1,5 +1,5 @@
-//! The console port: `/healthz`, `/readyz` and `/metrics`, for monitoring; and `/account`, for commands of those who
-//! may read the data directory (`admin.rs`). Held true: it answers only to addresses, to localhost and to names that the operator
+//! The console port: `/healthz`, `/readyz` and `/metrics`, for monitoring; `/account`, for commands of those who
+//! may read the data directory (`admin.rs`); and `/api/` and `/data/`, for the console's page, the lab and its tests (`api`). Held true: it answers only to addresses, to localhost and to names that the operator
 //! gave. A page in a browser can make a name of its own point here, and would otherwise read what is answered (DNS rebinding).
 
 use std::convert::Infallible;
@@ -15,13 +15,19 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_http::Edge;
+use lazuli_model::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::account::{self, Ask};
 use crate::admin::{self, Admin};
+use crate::api::loopback::Loopback;
+use crate::api::session::Sessions;
+use crate::api::{self, Answer};
 use crate::data::Data;
-use crate::listen::stopped;
+use crate::lab::Lab;
+use crate::listen::{Door, stopped};
+use crate::tail::Tail;
 use crate::{assets, health, metrics};
 
 const HEADER_READ: Duration = Duration::from_secs(10);
@@ -37,6 +43,17 @@ pub struct Console {
     /// Whether a stop has begun.
     pub stopping: watch::Receiver<bool>,
     pub started: Instant,
+    pub started_at: Timestamp,
+    pub sessions: Arc<Sessions>,
+    /// What the session's cookie is called. With the port in it: cookies do not tell servers of one host apart.
+    pub cookie: String,
+    pub loopback: Loopback,
+    pub lab: Option<Arc<Lab>>,
+    /// Where the services are, for clients.
+    pub endpoints: Vec<(Door, String)>,
+    /// Where data is.
+    pub place: String,
+    pub log: Tail,
 }
 
 /// How many there are.
@@ -53,7 +70,7 @@ impl Connections {
         Self { in_all: slots.available_permits(), slots, listeners }
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.in_all.saturating_sub(self.slots.available_permits() + self.listeners)
     }
 }
@@ -89,15 +106,29 @@ impl Console {
         }
     }
 
-    async fn answer(
+    async fn answer(&self, request: Request<Incoming>, peer: IpAddr, own: IpAddr) -> Result<Answer, Infallible> {
+        let plain =
+            |answer: Response<Full<Bytes>>| answer.map(|body| body.map_err(|never| match never {}).boxed_unsync());
+        if api::is_ours(request.uri().path()) && self.is_for_us(&request) {
+            return Ok(self.answer_api(request, peer, own).await);
+        }
+        self.answer_plain(request, peer, own).await.map(plain)
+    }
+
+    /// Whether the request names this server, and not a name that somebody made point here.
+    fn is_for_us(&self, request: &Request<Incoming>) -> bool {
+        let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or("?"));
+        let host = request.uri().authority().map(|authority| authority.as_str()).or(host);
+        host.is_none_or(|host| is_known(host, &self.names))
+    }
+
+    async fn answer_plain(
         &self,
         request: Request<Incoming>,
         peer: IpAddr,
         own: IpAddr,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
-        let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or("?"));
-        let host = request.uri().authority().map(|authority| authority.as_str()).or(host);
-        if !host.is_none_or(|host| is_known(host, &self.names)) {
+        if !self.is_for_us(&request) {
             return Ok(text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED));
         }
         if request.method() == Method::POST && request.uri().path() == admin::PATH {
@@ -152,6 +183,8 @@ impl Console {
             probe,
             uptime_seconds: self.started.elapsed().as_secs_f64(),
             connections: self.connections.count(),
+            lab: self.lab.as_ref().map(|lab| lab.fired()),
+            recorder: self.edge.recorder().map(|recorder| recorder.fill()),
         })
     }
 }

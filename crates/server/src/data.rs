@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use lazuli_engine::extents::{self, Extents};
-use lazuli_engine::{ClockState, Embedded, Engine, EngineExt, Memory, Space, Stop, content, embedded};
+use lazuli_engine::{Clock, ClockState, Embedded, Engine, EngineExt, Memory, Space, Stop, content, embedded};
 use lazuli_model::blob::Rehydration;
 use lazuli_store::{SealedAccounts, Store};
 
+use crate::clock::Moved;
 use crate::secrets;
 use crate::settings::{Place, Settings};
 
@@ -15,6 +16,8 @@ pub struct Data {
     engine: Arc<dyn Engine>,
     embedded: Option<(Arc<Embedded>, Arc<Extents>)>,
     clock: Box<dyn Fn() -> ClockState + Send + Sync>,
+    /// By how much the lab moved the clocks.
+    pub moved: Moved,
 }
 
 /// What a look at the store found.
@@ -32,14 +35,17 @@ impl Data {
     pub fn open(place: &Place) -> Result<Self, String> {
         let directory = match place {
             Place::Memory => {
-                let engine = Arc::new(Memory::new());
+                let moved = Moved::of(None)?;
+                let engine = Arc::new(Memory::with_clock(Clock::moved(moved.ticks.clone())));
                 let told = engine.clone();
                 let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
-                return Ok(Self { store, engine, embedded: None, clock: Box::new(move || told.clock()) });
+                return Ok(Self { store, engine, embedded: None, clock: Box::new(move || told.clock()), moved });
             }
             Place::Directory(directory) => directory,
         };
-        let keys = Embedded::open(directory, embedded::Options::default()).map_err(|error| error.to_string())?;
+        let moved = Moved::of(Some(directory))?;
+        let options = embedded::Options { clock: Clock::moved(moved.ticks.clone()), ..embedded::Options::default() };
+        let keys = Embedded::open(directory, options).map_err(|error| error.to_string())?;
         let keys = Arc::new(keys);
         let extents = Extents::open(&keys.directory().extents(), extents::Options::default())
             .map_err(|error| error.to_string())?;
@@ -47,7 +53,7 @@ impl Data {
         let engine: Arc<dyn Engine> = keys.clone();
         let store = Store::new(engine.clone(), extents.clone());
         let told = keys.clone();
-        Ok(Self { store, engine, embedded: Some((keys, extents)), clock: Box::new(move || told.clock()) })
+        Ok(Self { store, engine, embedded: Some((keys, extents)), clock: Box::new(move || told.clock()), moved })
     }
 
     /// With secrets sealed under the key file; and the accounts whose secrets stood in the clear before.
@@ -88,6 +94,13 @@ impl Data {
             has_room: keys.has_room && extents.has_room(),
             missing_extents: extents.missing().map_err(|error| error.to_string()),
         }
+    }
+
+    /// Bytes of the file system that are free, and all of them.
+    pub fn disk(&self) -> Option<(u64, u64)> {
+        let (keys, _) = self.embedded.as_ref()?;
+        let found = rustix::fs::statvfs(keys.directory().extents()).ok()?;
+        Some((found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize))
     }
 
     pub fn content_turned_away(&self) -> Option<u64> {

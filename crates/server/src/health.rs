@@ -133,7 +133,7 @@ pub fn clock_ahead_seconds(data: &Data) -> f64 {
     let engine = data.store.now().ticks();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let engine = engine.saturating_sub(UNIX_EPOCH_TICKS) as f64 / TICKS_PER_SECOND as f64;
-    (engine - wall.as_secs_f64()).max(0.0)
+    (engine - wall.as_secs_f64() - data.moved.seconds()).max(0.0)
 }
 
 #[cfg(test)]

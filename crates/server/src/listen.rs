@@ -32,6 +32,7 @@ pub struct Shared {
 }
 
 /// Binds, or says why not and what to do. `flag` is the one that chooses the port.
+#[expect(clippy::wildcard_enum_match_arm, reason = "errors of the system, of which three have a remedy")]
 pub async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| {
         let advice = match error.kind() {
@@ -70,7 +71,7 @@ fn file_handles() -> u64 {
     8_192
 }
 
-/// Returns when the stop has come, or whoever would say so is gone.
+/// Returns when the server is to stop, or the sender of that signal is gone.
 pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     // Without its value, which would hold the channel's lock.
     drop(stop.wait_for(|stop| *stop).await);

@@ -3,9 +3,11 @@
 
 mod account;
 mod admin;
+mod api;
 mod assets;
 mod background;
 mod banner;
+mod begin;
 mod cli;
 mod clock;
 mod console;
@@ -13,19 +15,24 @@ mod data;
 mod fetch;
 mod health;
 mod ids;
+mod lab;
 mod listen;
 mod metrics;
 mod oauth;
 mod operations;
+mod operator;
 mod permissions;
 mod program;
 mod rescue;
+mod reset;
 mod secrets;
 mod serve;
 mod settings;
 mod sources;
+mod tail;
 mod telemetry;
 mod tls;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -46,6 +53,14 @@ fn main() -> ExitCode {
         }
         Some(cli::Command::Account(command)) => account::run(&cli.flags, &command).map(|text| print!("{text}")),
         Some(cli::Command::Clock { command }) => clock::run(&cli.flags, command.as_ref()).map(|text| print!("{text}")),
+        Some(cli::Command::Explain { request_id }) => {
+            operator::explain(&cli.flags, &request_id).map(|text| print!("{text}"))
+        }
+        Some(cli::Command::Lab { command }) => operator::lab(&cli.flags, &command).map(|text| print!("{text}")),
+        Some(cli::Command::Reset { account }) => {
+            operator::reset(&cli.flags, account.as_deref()).map(|text| print!("{text}"))
+        }
+        Some(cli::Command::Transfer(command)) => transfer::run(&command).map(|text| print!("{text}")),
         Some(cli::Command::Check) => rescue::check(&cli.flags.location).map(|text| print!("{text}")),
         Some(cli::Command::Salvage { to }) => rescue::salvage(&cli.flags.location, &to).map(|text| print!("{text}")),
         Some(cli::Command::Serve) | None => serve::run(&cli.flags),

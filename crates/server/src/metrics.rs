@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use lazuli_http::metrics::Reading;
+use lazuli_http::recorder::Fill;
 
 use crate::data::{Data, Probe};
 use crate::health::clock_ahead_seconds;
@@ -14,6 +15,9 @@ pub struct Report<'a> {
     pub probe: Option<Probe>,
     pub uptime_seconds: f64,
     pub connections: usize,
+    /// How often a rule of the lab acted; `None` without a lab.
+    pub lab: Option<u64>,
+    pub recorder: Option<Fill>,
 }
 
 pub fn render(report: &Report<'_>) -> String {
@@ -33,6 +37,7 @@ pub fn render(report: &Report<'_>) -> String {
     if let Some(metrics) = report.data.engine_metrics() {
         engine(&mut page, &metrics);
     }
+    lab(&mut page, report);
     content(&mut page, report.data);
     health(&mut page, report);
     process(&mut page, report.uptime_seconds);
@@ -117,6 +122,12 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics) {
         "Kinds of rows of which a container is known to have none.",
         metrics.empty_columns,
     );
+    page.one(
+        "lazuli_engine_volatile_rows",
+        "gauge",
+        "Rows in memory that end with this process: open handles, locks and the like.",
+        metrics.volatile_rows,
+    );
     page.one("lazuli_engine_queued", "gauge", "Decisions that wait or run.", metrics.queued);
     page.one(
         "lazuli_engine_turned_away_total",
@@ -137,6 +148,25 @@ fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics) {
     );
     page.one("lazuli_engine_journal_bytes", "gauge", "Length of the files of the log.", metrics.journal_bytes);
     page.one("lazuli_engine_buffered_bytes", "gauge", "Bytes in memtables.", metrics.buffered_bytes);
+}
+
+fn lab(page: &mut Page, report: &Report<'_>) {
+    page.one(
+        "lazuli_lab",
+        "gauge",
+        "1 if the server makes trouble on purpose (--lab).",
+        u8::from(report.lab.is_some()),
+    );
+    if let Some(fired) = report.lab {
+        page.one("lazuli_lab_fired_total", "counter", "How often a rule of the lab acted.", fired);
+    }
+    let moved = report.data.moved.seconds();
+    page.one("lazuli_clock_moved_seconds", "gauge", "How far the lab moved the clocks ahead.", moved);
+    if let Some(fill) = report.recorder {
+        page.one("lazuli_recorder_bytes", "gauge", "Bytes of the record of changes and refusals.", fill.bytes);
+        page.one("lazuli_recorder_records", "gauge", "Records in it.", fill.records);
+        page.one("lazuli_recorder_dropped_total", "counter", "Records that had to go.", fill.dropped);
+    }
 }
 
 fn content(page: &mut Page, data: &Data) {
@@ -175,7 +205,7 @@ fn process(page: &mut Page, uptime_seconds: f64) {
     }
 }
 
-fn resident_bytes() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
@@ -212,7 +242,14 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_shown_by_operation_and_status() {
-        let row = |operation, by_class| Reading { operation, by_class, micros: 1_500_000, bytes_in: 7, bytes_out: 9 };
+        let row = |operation, by_class| Reading {
+            operation,
+            by_class,
+            micros: 1_500_000,
+            bytes_in: 7,
+            bytes_out: 9,
+            latency: [0; 26],
+        };
         let rows = [row("PutBlob", [0, 3, 0, 1, 0]), row("GetBlob", [0; 5])];
         let data = Data::open(&Place::Memory).unwrap();
         let text = render(&Report {
@@ -221,6 +258,8 @@ mod tests {
             probe: Some(data.probe()),
             uptime_seconds: 2.5,
             connections: 4,
+            lab: None,
+            recorder: None,
         });
         for line in [
             "lazuli_requests_total{operation=\"PutBlob\",status=\"2xx\"} 3",
@@ -229,6 +268,7 @@ mod tests {
             "lazuli_request_duration_seconds_count{operation=\"PutBlob\"} 4",
             "lazuli_request_bytes_total{operation=\"PutBlob\"} 7",
             "lazuli_connections 4",
+            "lazuli_lab 0",
             "lazuli_clock_ahead_seconds 0",
             "lazuli_clock_jumps_total 0",
             "lazuli_uptime_seconds 2.5",

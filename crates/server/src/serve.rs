@@ -6,22 +6,26 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lazuli_http::recorder::Recorder;
 use lazuli_http::{Edge, Service};
+use lazuli_model::AccountName;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::admin::Admin;
+use crate::api::loopback::Loopback;
 use crate::banner::Listening;
 use crate::cli::Flags;
 use crate::console::{Connections, Console};
 use crate::data::Data;
+use crate::lab::Lab;
 use crate::listen::{self, Door, Shared, bind};
 use crate::program::{Known, Program};
 use crate::settings::{Endpoint, Place, Settings};
 use crate::telemetry::Logs;
 use crate::tls::Tls;
-use crate::{account, background, banner, clock, ids, oauth, permissions, secrets, sources, telemetry};
+use crate::{account, background, banner, begin, clock, ids, oauth, permissions, secrets, sources, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -72,12 +76,17 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         Place::Directory(directory) => Some(directory.as_path()),
         Place::Memory => None,
     };
-    let admin = Admin::open(directory, console_at.at)?;
+    let admin = Admin::open(directory, console_at.at, settings.operator_token.as_deref())?;
     warn(flags, &settings);
     let mut banner = (!flags.silent).then(|| banner::text(&settings, &listening, &console_at));
     if let Some(warning) = clock::warning(data.clock()) {
         tracing::error!("{warning}");
         banner = banner.map(|banner| format!("{banner}\n{warning}"));
+    }
+
+    for warning in lab_warnings(flags, &data, &admin) {
+        tracing::warn!("{}", warning.0);
+        banner = banner.map(|banner| format!("{banner}\n{}{}", warning.0, warning.1));
     }
 
     let (stop, stopping) = watch::channel(false);
@@ -89,7 +98,17 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
     }
     let ids = Arc::new(ids::random);
-    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, ids, clock::wall_clock());
+    let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, ids, clock::wall_clock(&data.moved));
+    let moved = data.moved.ticks.clone();
+    edge.clocks_moved(Arc::new(move || moved.load(std::sync::atomic::Ordering::Acquire)));
+    if flags.recorder > 0 {
+        edge.record(Arc::new(Recorder::new(flags.recorder)));
+    }
+    let loopback = Loopback::new(edge.clone(), stopping.clone());
+    let lab = flags.lab.then(|| Arc::new(Lab::new(edge.clone(), data.store.clone(), loopback.clone())));
+    if let Some(lab) = &lab {
+        edge.rehearse(lab.clone());
+    }
     edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     let console = Console {
@@ -100,7 +119,19 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         connections: Connections::new(slots.clone(), sockets.len()),
         stopping: stopping.clone(),
         started: started(),
+        started_at: data.store.now(),
+        sessions: Arc::default(),
+        cookie: format!("lazuli-{}", console_at.at.port()),
+        loopback: loopback.clone(),
+        lab,
+        endpoints: reachable_endpoints(outer.scheme, &listening),
+        place: match &settings.place {
+            Place::Memory => "memory".to_owned(),
+            Place::Directory(path) => path.display().to_string(),
+        },
+        log: logs.tail.clone(),
     };
+    begin(flags, &settings.account_names, &edge, &loopback).await?;
     let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
     let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
     // What a file system and a process's memory hold is nobody else's.
@@ -151,6 +182,47 @@ async fn keep_secrets(data: Data, settings: &Settings) -> Result<Data, String> {
         permissions::tighten(directory).iter().for_each(|said| tracing::warn!("{said}"));
     }
     Ok(data)
+}
+
+/// What has to be there from the start, in the first account.
+async fn begin(
+    flags: &Flags,
+    names: &[(AccountName, bool)],
+    edge: &Arc<Edge>,
+    loopback: &Loopback,
+) -> Result<(), String> {
+    let created = flags.create.as_deref().map(begin::parse).transpose()?.unwrap_or_default();
+    if created.is_empty() && flags.seed.is_none() {
+        return Ok(());
+    }
+    let first = names.first().and_then(|(name, _)| edge.accounts().get(name.as_str()));
+    let account = first.ok_or("--create and --seed need an account: give one with --account or --account-file")?;
+    begin::create(loopback, &account, &created).await?;
+    if let Some(directory) = &flags.seed {
+        let count = begin::seed(loopback, &account, directory).await?;
+        tracing::info!(count, "blobs were made from the seed");
+    }
+    Ok(())
+}
+
+fn reachable_endpoints(scheme: &str, listening: &[(Door, Listening)]) -> Vec<(Door, String)> {
+    listening.iter().map(|(door, at)| (*door, format!("{scheme}://{}", banner::reachable(at.at)))).collect()
+}
+
+/// What the log and the banner say of the lab; the second part is for the banner alone.
+fn lab_warnings(flags: &Flags, data: &Data, admin: &Admin) -> Vec<(String, String)> {
+    let mut warnings: Vec<(String, String)> =
+        data.moved.warning().into_iter().map(|text| (text, String::new())).collect();
+    if flags.lab {
+        let text = "LAB: this server makes trouble on purpose when its operator asks for it. Never use it for data that matters.";
+        // Nobody else can know the token of a server in memory.
+        let token = match flags.in_memory && flags.operator_token.is_none() {
+            true => format!("\n  Operator's token  {}", admin.token()),
+            false => String::new(),
+        };
+        warnings.push((text.to_owned(), token));
+    }
+    warnings
 }
 
 /// Warns about settings that are dangerous or have no effect.

@@ -69,6 +69,8 @@ pub struct Settings {
     pub key_file: Option<PathBuf>,
     /// What the operator should know: secrets that others on this machine can read.
     pub exposed: Vec<String>,
+    /// What opens the operator's part of the console, if it was given.
+    pub operator_token: Option<String>,
 }
 
 impl Settings {
@@ -97,6 +99,7 @@ impl Settings {
             key_sources,
             key_file: flags.key_file.clone(),
             exposed: exposed(flags),
+            operator_token: operator_token(flags)?,
         })
     }
 }
@@ -111,6 +114,16 @@ impl Settings {
         let is_public = self.account_names.iter().any(|(_, is_public)| *is_public);
         let mut addresses = self.endpoints.iter().map(|(_, endpoint)| endpoint.at.ip());
         addresses.find(|ip| is_public && !ip.to_canonical().is_loopback())
+    }
+}
+
+/// One that can be guessed is none.
+fn operator_token(flags: &Flags) -> Result<Option<String>, String> {
+    match &flags.operator_token {
+        Some(token) if token.len() < 16 || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err("--operator-token has at least 16 characters, letters, digits or signs".into())
+        }
+        token => Ok(token.clone()),
     }
 }
 

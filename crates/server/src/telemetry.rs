@@ -14,16 +14,21 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Flags, Format, Level};
+use crate::tail::Tail;
 
 const ACCESS: &str = "lazuli::access";
 
 /// The log file, if there is one.
-pub struct Logs(Option<LogFile>);
+pub struct Logs {
+    file: Option<LogFile>,
+    /// The last lines.
+    pub tail: Tail,
+}
 
 impl Logs {
     /// After log rotation has moved the file: later lines go to a new file of the same name.
     pub fn reopen(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), LogFile::reopen)
+        self.file.as_ref().map_or(Ok(()), LogFile::reopen)
     }
 }
 
@@ -59,9 +64,13 @@ pub fn start(flags: &Flags) -> Result<Logs, String> {
     let file = log.clone().map(|file| {
         written(flags.log_format, false, file).with_filter(Targets::new().with_default(LevelFilter::DEBUG))
     });
-    tracing_subscriber::registry().with(console).with(file).init();
+    let tail = Tail::default();
+    // Not the access log: one request would push another's trouble out.
+    let kept = written(Format::Text, false, tail.clone())
+        .with_filter(Targets::new().with_default(LevelFilter::INFO).with_target(ACCESS, LevelFilter::OFF));
+    tracing_subscriber::registry().with(console).with(file).with(kept).init();
     std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a panic: this is a bug, please report it")));
-    Ok(Logs(log))
+    Ok(Logs { file: log, tail })
 }
 
 fn filter(level: Level) -> LevelFilter {

@@ -128,7 +128,7 @@ fn a_full_disk() {
     world.endure(server.address, |_| {});
     assert!(world.troubles() > 0, "nobody noticed that the disk is full");
     println!("{before} changes acknowledged before, {} in all, {} refused", world.acknowledged(), world.troubles());
-    // Reading goes on, and so does whoever frees something.
+    // Reads go on, and so do deletes.
     ledger::verify(&mut world.workers, server.address);
     disk.empty().expect("and emptied");
     let mut client = Client::new(server.address);
@@ -533,7 +533,7 @@ fn documents_that_explode() {
     for (address, method, target, headers) in places {
         for bomb in BOMBS {
             let answer = throw(address, method, target, headers, bomb);
-            // It may hang up on whoever goes on.
+            // It may hang up on a client that goes on.
             if let Some(answer) = answer {
                 let refused = (400..500).contains(&answer.status) || answer.status == 202;
                 assert!(refused, "{} at {method} {target}: {} {}", bomb.name, answer.status, answer.code());
@@ -595,7 +595,7 @@ fn deep_expressions(blob: SocketAddr, table: SocketAddr) {
     }
 }
 
-/// Whoever asks for all faults wants to know what is missing before anything runs.
+/// With all faults asked for, what is missing is told before anything runs.
 #[test]
 fn what_torture_needs() {
     if std::env::var_os("LAZULI_TORTURE_ALL").is_none() {

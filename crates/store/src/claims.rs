@@ -63,7 +63,7 @@ pub(crate) fn lower(txn: &mut Txn<'_>, keys: &BlobKeys, run: &Run) -> Decided<bo
 }
 
 /// One more record (a snapshot) shares `content`. Gives what the record that goes on being written to has from now on: the
-/// same, but at the next epoch if it is sparse. Whoever calls this writes that record too, if it differs.
+/// same, but at the next epoch if it is sparse. The caller writes that record too, if it differs.
 #[must_use = "a sparse content goes on at another epoch"]
 pub(crate) fn share(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Decided<ContentRef> {
     if content.is_sparse() {

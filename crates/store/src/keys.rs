@@ -38,7 +38,7 @@ pub const CHUNKS: Column = Column(b'k');
 pub const SHARED: Column = Column(b'r');
 pub const CLAIMS: Column = Column(b'e');
 pub const GARBAGE: Column = Column(b'd');
-pub const ERRANDS: Column = Column(b'g');
+pub const LONG_COPIES: Column = Column(b'g');
 pub const TAGGED: Column = Column(b'i');
 /// Of versions, and of what was deleted softly.
 pub const PAST_TAGGED: Column = Column(b'p');
@@ -140,7 +140,7 @@ pub fn dead_space(space: Space, owner: &[u8]) -> Key {
     Key::new(ROOT, DEAD_SPACES, &[&space.0.to_be_bytes(), owner])
 }
 
-/// The row of one dead space, whoever owns it. Rows of earlier versions end here, and have their owner in the value only.
+/// The row of one dead space, with any owner. Rows of earlier versions end here, and have their owner in the value only.
 pub fn dead_spaces(space: Space) -> Key {
     dead_space(space, &[])
 }
@@ -436,8 +436,8 @@ impl BlobKeys {
     }
 
     /// There is a copy under way to this blob.
-    pub fn errand(&self) -> Key {
-        Key::new(self.space, ERRANDS, &[&self.name])
+    pub fn long_copy(&self) -> Key {
+        Key::new(self.space, LONG_COPIES, &[&self.name])
     }
 
     pub fn garbage(&self, stamp: u64) -> Key {

@@ -24,12 +24,13 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 40] = [
+const COLUMNS: [(Column, Owner); 41] = [
     (file::NAMES, Owner::Space),
     (file::NODES, Owner::Space),
     (file::CHILDREN, Owner::Space),
     (file::HELD, Owner::Space),
     (file::OPENS, Owner::Space),
+    (file::DELETE_PENDING, Owner::Space),
     (file::BENEATH, Owner::Space),
     (file::PERMISSIONS, Owner::Space),
     (file::SNAPSHOTS, Owner::Space),
@@ -50,7 +51,7 @@ const COLUMNS: [(Column, Owner); 40] = [
     (keys::TAGGED, Owner::BehindTag(0)),
     (keys::PAST_TAGGED, Owner::BehindTag(10)),
     (keys::PENDING, Owner::Name),
-    (keys::ERRANDS, Owner::Name),
+    (keys::LONG_COPIES, Owner::Name),
     (keys::BLOCKS, Owner::Name),
     (keys::CHUNKS, Owner::Name),
     (keys::SHARED, Owner::Name),
@@ -167,7 +168,7 @@ mod tests {
                 keys.shared(5),
                 keys.small(1, 2, 3),
                 keys.window(1, 2, 3),
-                keys.errand(),
+                keys.long_copy(),
                 keys.guard(),
                 keys.versions_only(),
                 keys.expiry(time),

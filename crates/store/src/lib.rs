@@ -12,29 +12,31 @@ mod blob;
 mod claims;
 mod container;
 mod crypt;
+mod detach_on_drop;
 mod feed;
 mod file;
 mod keys;
 mod layout;
-mod lending;
 mod manifest;
 mod md5;
-mod onward;
 mod queue;
 mod readers;
 mod records;
 mod secrets;
 mod service;
+mod shared_pieces;
 mod sparse;
 mod sweep;
 mod table;
 mod tags;
 mod transact;
+mod witness;
 
-pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use account::{AccountTrouble, Changes, Emptied, KnownAccount, SealedAccounts, SecretsTrouble};
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
+pub use detach_on_drop::detach_on_drop;
 pub use file::{
     AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
@@ -42,7 +44,6 @@ pub use file::{
 };
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
-pub use onward::onward;
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
 pub use secrets::{Random, SecretsKey};
@@ -50,6 +51,7 @@ pub use sparse::{Difference, Range};
 pub use table::{EntityPage, Found, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
 pub use tags::{FindBlobs, FindInclude, FoundBlob, FoundPage};
 pub use upload::{Broken, Received, Source};
+pub use witness::{Found as Sighted, Sight, Witness};
 
 use std::sync::Arc;
 
@@ -118,6 +120,8 @@ pub struct Store {
     feeds: Arc<feed::Feeds>,
     /// The request that this store acts for, if somebody is told of it.
     cause: Option<Arc<Cause>>,
+    /// Who wants to know what the decisions of this request saw.
+    witness: Option<Arc<Witness>>,
 }
 
 impl Store {
@@ -138,6 +142,7 @@ impl Store {
             copied_at_once: 1 << 16,
             feeds: Arc::default(),
             cause: None,
+            witness: None,
         }
     }
 
@@ -154,6 +159,11 @@ impl Store {
     /// Digests where the caller is, instead of in threads: a simulated world has one thread, or is not the same twice.
     pub fn digesting_here(self) -> Self {
         Self { digests: Arc::new(md5::Digests::here()), ..self }
+    }
+
+    /// Whose decisions `witness` follows.
+    pub fn witnessed(self, witness: Arc<Witness>) -> Self {
+        Self { witness: Some(witness), ..self }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

@@ -6,7 +6,7 @@
 //! * A held content keeps its rows and, by their claims, its pieces. Pieces of a sparse content can lose their claim while it
 //!   lives (they are overwritten), so its reader also holds the pieces that its last look found.
 //! * A reader delays the collection of what it holds, and of nothing else.
-//! * The sweeper draws a line when it has seen that something is dead. Whoever enters later sees that too. So it waits only for
+//! * The sweeper draws a line when it has seen that something is dead. A reader that enters later sees that too. So it waits only for
 //!   readers from before the line, and new ones cannot starve it.
 
 use std::collections::{BTreeMap, BTreeSet};

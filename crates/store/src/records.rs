@@ -102,7 +102,7 @@ macro_rules! records {
     };
 }
 
-/// A kind of record, for whoever checks stored values without knowing what is in them.
+/// A kind of record: stored values are checked by it without knowing what is in them.
 pub struct Kind {
     pub name: &'static str,
     /// Decodes a value and encodes it again, with its tail.
@@ -126,7 +126,7 @@ records!(
     Count,
     Claim,
     Holding,
-    Errand,
+    LongCopy,
     Dead,
     Mark,
     Queue,
@@ -153,7 +153,7 @@ records!(
     file::Buried,
     file::Usage,
     file::Head,
-    file::Held,
+    file::Kept,
     file::NameRow,
     file::NodeRow,
     file::Snapshot,
@@ -376,7 +376,7 @@ pub struct Holding {
 
 /// A copy is under way, and somebody is at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errand {
+pub struct LongCopy {
     pub copy: u128,
     /// When that was last said.
     pub alive: Timestamp,
@@ -511,7 +511,7 @@ pub struct Due;
 pub struct DeletedContainer {
     pub container: Container,
     pub deleted: Deleted,
-    /// It has come back. The row stays a while, so that whoever goes over all spaces meets this one somewhere.
+    /// It has come back. The row stays a while, so that a scan of all spaces meets this one somewhere.
     pub restored: Option<Timestamp>,
 }
 

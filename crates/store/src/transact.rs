@@ -10,7 +10,7 @@ use lazuli_model::{Refusal, Timestamp};
 
 use crate::keys::{self, BlobKeys};
 use crate::records::{self, Record};
-use crate::{BlobAt, ContainerAt, Failure, Store, onward};
+use crate::{BlobAt, ContainerAt, Failure, Store, Witness, detach_on_drop};
 
 /// Why a decision did not end well: the protocol said no, a stored value made no sense, or a read has to be repeated.
 #[derive(Debug)]
@@ -59,6 +59,19 @@ pub(crate) fn now(txn: &Txn<'_>) -> Timestamp {
     Timestamp::from_ticks(txn.stamp().0)
 }
 
+/// Runs `decide`, and lets `witness` know what it saw.
+fn watched<T>(
+    witness: Option<&Witness>,
+    txn: &mut Txn<'_>,
+    decide: &impl Fn(&mut Txn<'_>) -> Decided<T>,
+) -> Decided<T> {
+    let Some(witness) = witness else { return decide(txn) };
+    witness.begin();
+    let decided = decide(txn);
+    witness.end(txn.stamp(), matches!(decided, Err(Trouble::Refused(_))));
+    decided
+}
+
 /// Where a transaction happens, and what it is going to read there. An engine that has to fetch rows then fetches them at
 /// once; one that has them at hand does not ask.
 pub(crate) struct Target {
@@ -99,7 +112,8 @@ impl Store {
         at: &Partition,
         look: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
-        self.engine.read(at, |txn| look(txn).map_err(Stop::from)).await?
+        let witness = self.witness.as_deref();
+        self.engine.read(at, |txn| watched(witness, txn, &look).map_err(Stop::from)).await?
     }
 
     /// Rows of many partitions of a space, each partition at some moment.
@@ -153,7 +167,9 @@ impl Store {
     ) -> impl Future<Output = Result<T, Failure>> + Send {
         let Target { at, wants } = target.into();
         let wants = move || wants.as_ref().map(|wants| wants()).unwrap_or_default();
-        let answer = self.engine.transact_wanting(at, wants, move |txn| decide(txn).map_err(Stop::from));
+        let witness = self.witness.clone();
+        let decide = move |txn: &mut Txn<'_>| watched(witness.as_deref(), txn, &decide).map_err(Stop::from);
+        let answer = self.engine.transact_wanting(at, wants, decide);
         async move { answer.await? }
     }
 
@@ -171,7 +187,7 @@ impl Store {
         let store = self.clone();
         let mut undecided = Undecided(Some(staged));
         // If the caller goes away, the pieces must not be dropped while a record comes to name them.
-        onward(async move {
+        detach_on_drop(async move {
             let answer = store.transact(target, decide).await;
             match (&answer, undecided.0.take()) {
                 (Ok(_), Some(staged)) => staged.adopted(),

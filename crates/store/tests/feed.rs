@@ -1,4 +1,4 @@
-//! The change feed: what is published is what was changed, once and in order, whoever publishes it and whenever it stops.
+//! The change feed: what is published is what was changed, once and in order, whichever gateway publishes it and whenever that stops.
 
 mod world;
 

@@ -124,7 +124,7 @@ async fn a_file_that_is_to_go_is_refused_and_then_gone() {
     assert!(world.list("").await.is_empty(), "and it is not listed");
     let list = ListHandles { most: 10, ..ListHandles::default() };
     assert_eq!(world.store.list_handles(&at("f"), list).await.unwrap().items.len(), 2);
-    // It may be changed back, by whoever may delete.
+    // It may be changed back, by a client that may delete.
     world.store.mark_deletion(&share_at(), held.file, held.handle, false).await.unwrap();
     world.rest("Get").await.unwrap();
     world.store.mark_deletion(&share_at(), held.file, held.handle, true).await.unwrap();

@@ -466,8 +466,8 @@ async fn the_past_is_found_by_its_tags() {
             .entries
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Blob(item) if item.name.as_str() == "a" => item.blob.version,
-                _ => None,
+                Entry::Blob(item) => item.blob.version.filter(|_| item.name.as_str() == "a"),
+                Entry::Prefix(_) => None,
             })
             .collect();
         let which = Which::Version(ids[1]);

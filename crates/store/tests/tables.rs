@@ -39,7 +39,7 @@ impl Directory {
 
     /// With stretches of a few entities, so that queries walk over them, and pass over some.
     fn engine(&self) -> Arc<Embedded> {
-        let options = Options { stretch_bytes: 128 << 10, ..Options::default() };
+        let options = Options { range_cache_bytes: 128 << 10, ..Options::default() };
         Arc::new(Embedded::open(self.0.join("data"), options).unwrap())
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// A disk of its own, mounted where only those see it who enter its name space. Gone with this value.
 pub struct Disk {
     holder: Child,
-    /// Where it is mounted, for whoever has entered.
+    /// Where it is mounted, inside the namespace.
     at: PathBuf,
     image: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Blobs that are changed without end, and what is known of them: for whoever kills, stops and starves the server meanwhile.
+//! Blobs that are changed without end, and what is known of them, for tests that kill, stop and starve the server meanwhile.
 //!
 //! Each worker owns a few blobs and remembers, for each, which contents it may hold: the last acknowledged one, and the
 //! one whose answer it was waiting for when the server died. What was refused may never be seen.

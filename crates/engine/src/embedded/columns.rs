@@ -2,7 +2,7 @@
 //! still each write of a blob asks for its own; where the store has many tables, to find nothing costs as much as to find
 //! something.
 //!
-//! Held true: a column that is said to be empty has no key in the published state. Only whoever has the turn to write asks, and
+//! Held true: a column that is said to be empty has no key in the published state. Only the thread that has the commit turn asks, and
 //! says what is about to be published. It is also the one who puts the question; so whatever is published after that takes
 //! the question back, and an answer that finds its question still there is of the published state, too.
 //!
@@ -112,7 +112,7 @@ impl Columns {
         self.known().columns.clear();
     }
 
-    /// Lets whoever answers come to an end.
+    /// Ends the thread that answers.
     pub fn close(&self) {
         self.known().asker = None;
     }

@@ -158,9 +158,12 @@ impl DataDirectory {
 
     /// Writes down what extents there are, if nobody has.
     pub(super) fn list_extents(&self) -> Result<(), OpenError> {
+        use extents::OpenError::{Damaged, Foreign, InUse, Inventory, Io, Lost, Newer};
         extents::take_inventory(&self.extents()).map_err(|error| match error {
-            extents::OpenError::Io(path, error) => OpenError::io(&path, &error),
-            other => OpenError::Damaged { path: self.path.clone(), why: other.to_string() },
+            Io(path, error) => OpenError::io(&path, &error),
+            other @ (InUse(_) | Foreign(_) | Damaged(..) | Newer(..) | Lost(_) | Inventory(_)) => {
+                OpenError::Damaged { path: self.path.clone(), why: other.to_string() }
+            }
         })
     }
 

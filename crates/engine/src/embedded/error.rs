@@ -23,13 +23,13 @@ impl Error {
         Self::Damaged(path.into(), why.into())
     }
 
-    /// What it means to whoever waits for an answer.
+    /// What it means to a caller that waits for an answer.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Io(_, error) | Self::Tree(lsm_tree::Error::Io(error)) => match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,
-                _ => Fault::Unavailable(error.to_string()),
-            },
+            Self::Io(_, error) | Self::Tree(lsm_tree::Error::Io(error)) => {
+                let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+                if is_full { Fault::Full } else { Fault::Unavailable(error.to_string()) }
+            }
             Self::Stopped(_) => Fault::Unavailable("the store gave up after a failed write".into()),
             Self::Damaged(..) | Self::Tree(_) => Fault::Corrupt(self.to_string()),
         }

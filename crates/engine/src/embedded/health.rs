@@ -3,8 +3,8 @@
 use std::sync::TryLockError;
 
 use super::Embedded;
+use super::free_space::Allowance;
 use super::keys::Keys;
-use super::room::Allowance;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {

@@ -24,6 +24,7 @@ use super::inventory::{Inventory, Listed};
 use super::log::{self, Log, Position};
 use super::snapshots::Snapshot;
 use super::tables::{Tables, Threads};
+use super::volatile::Volatile;
 use super::{recovery, tree};
 use crate::{Entry, Fault, Halt, Key, Stamp, View, Walker, private};
 
@@ -52,6 +53,8 @@ pub(super) struct Keys {
     /// The tree's numbers, of which each batch and each version has its own.
     sequence: SequenceNumberCounter,
     appending: Mutex<Appending>,
+    /// Of the same states as what is on disk. It outlives this store, which may be reopened after a failure.
+    volatile: Arc<Volatile>,
     /// The state that looks see: ours to move, so that it moves together with the hot entries.
     published: RwLock<Arc<Snapshot>>,
 }
@@ -100,7 +103,7 @@ impl Keys {
     }
 
     /// Opens what is there. `lock` keeps everybody else away, for as long as a thread of this store lives.
-    pub fn open(path: &Path, settings: Settings, lock: Arc<File>) -> Result<Self> {
+    pub fn open(path: &Path, settings: Settings, lock: Arc<File>, volatile: Arc<Volatile>) -> Result<Self> {
         let inventory = Inventory::read(path)?;
         tree::compare(&path.join(TREE), &inventory)?;
         let position = recovery::judge(path, &inventory)?;
@@ -113,9 +116,10 @@ impl Keys {
         let mut appending = Appending { log: None, position, mark, is_open_ended: false };
         recovery::replay(&tables, &listed, &sequence, &mut appending.mark)?;
         note_end(&tables, &appending);
+        volatile.resume(appending.mark);
         let published = RwLock::new(Arc::new(tables.snapshots.open(sequence.get())));
         let threads = Threads::start(&tables).at(path)?;
-        Ok(Self { tables, threads, sequence, appending: Mutex::new(appending), published })
+        Ok(Self { tables, threads, sequence, appending: Mutex::new(appending), volatile, published })
     }
 
     pub fn mark(&self) -> Stamp {
@@ -124,6 +128,7 @@ impl Keys {
 
     /// Writes all or nothing; when it returns `Ok`, all is on disk, and `publish` may show it.
     pub fn commit(&self, writes: &Writes, mark: Stamp) -> Result<()> {
+        debug_assert!(!writes.keys().any(Key::is_volatile), "volatile rows are not written to disk");
         let mut appending = self.appending();
         appending.append(&self.tables, writes, mark)?;
         appending.is_open_ended = true;
@@ -145,7 +150,12 @@ impl Keys {
         Ok(())
     }
 
-    pub fn publish(&self) {
+    /// Shows what was committed, together with the volatile rows `volatile`.
+    pub fn publish(&self, volatile: &Writes) {
+        if !volatile.is_empty() {
+            let since = self.sequence.next() + 1;
+            self.volatile.apply(volatile, since, self.tables.snapshots.oldest());
+        }
         let snapshot = self.tables.snapshots.open(self.sequence.get());
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
     }
@@ -239,7 +249,7 @@ impl Keys {
 
     pub fn snapshot(&self) -> Snapshotted<'_> {
         let snapshot = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Snapshotted { snapshot, tree: &self.tables.tree }
+        Snapshotted { snapshot, tree: &self.tables.tree, volatile: &self.volatile }
     }
 
     fn appending(&self) -> MutexGuard<'_, Appending> {
@@ -327,10 +337,11 @@ fn note_end(tables: &Tables, appending: &Appending) {
 pub(super) struct Snapshotted<'a> {
     snapshot: Arc<Snapshot>,
     tree: &'a Tree,
+    volatile: &'a Volatile,
 }
 
 impl Snapshotted<'_> {
-    /// Entries with `from <= key < to`, in key order.
+    /// Durable entries with `from <= key < to`, in key order.
     pub fn range(
         &self,
         from: &Key,
@@ -347,19 +358,32 @@ impl Snapshotted<'_> {
 
 impl View for Snapshotted<'_> {
     fn get(&mut self, key: &Key) -> std::result::Result<Option<Bytes>, Halt> {
+        if key.is_volatile() {
+            return Ok(self.volatile.get(key, self.snapshot.sequence()));
+        }
         let got = self.tree.get(key.as_bytes(), self.snapshot.sequence());
         got.map(|value| value.map(bytes)).map_err(|error| Halt::Fault(fault(error)))
     }
 
     fn scan(&mut self, from: &Key, to: &Key, limit: usize) -> std::result::Result<Vec<(Key, Bytes)>, Halt> {
+        if from.is_volatile() {
+            return Ok(self.volatile.scan(from, to, limit, self.snapshot.sequence()));
+        }
         self.range(from, to).take(limit).collect::<std::result::Result<_, _>>().map_err(Halt::Fault)
     }
 
     fn last(&mut self, from: &Key, to: &Key) -> std::result::Result<Option<(Key, Bytes)>, Halt> {
+        if from.is_volatile() {
+            return Ok(self.volatile.last(from, to, self.snapshot.sequence()));
+        }
         self.range(from, to).next_back().transpose().map_err(Halt::Fault)
     }
 
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> std::result::Result<(), Halt> {
+        if from.is_volatile() {
+            self.volatile.walk(from, to, self.snapshot.sequence(), walker);
+            return Ok(());
+        }
         for entry in self.range(from, to) {
             let (key, value) = entry.map_err(Halt::Fault)?;
             if walker.see(&Entry::new(&key, &value)).is_break() {

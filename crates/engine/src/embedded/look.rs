@@ -1,27 +1,26 @@
-//! A look at one durable state: from the hot entries as far as they go, from a snapshot beyond.
+//! A look at one durable state: from the caches where they have the rows, from a snapshot where not.
 //!
-//! Held true: whatever comes from where, all of it is of one state. Hot entries are taken on trust that the sequence will
-//! not have moved; this is settled when a snapshot is first needed, or at the end. If it has moved, the look runs again,
-//! on a snapshot alone, which cannot fail.
+//! Held true: all that a look sees is of one state. Cached rows are taken on the assumption that the sequence will not have changed; this is
+//! checked when a snapshot is first needed, or at the end. If it has changed, the look runs again on a snapshot alone, which cannot fail.
 
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use super::gather::Gathering;
-use super::hot::Hot;
 use super::keys::{Keys, Snapshotted};
-use super::stretches::Place;
+use super::point_cache::PointCache;
+use super::range_cache::Lookup;
+use super::range_fill::RangeFill;
 use crate::txn::{Ran, attempt_with};
 use crate::{Entry, Fault, Halt, Key, Stamp, Txn, Verdict, View, Walker};
 
 pub(super) fn look(
     keys: &Keys,
-    hot: &Hot,
+    cache: &PointCache,
     now: Stamp,
     look: &mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
 ) -> Result<(), Fault> {
-    let mut view = Looking::new(keys, hot);
+    let mut view = Looking::new(keys, cache);
     let seen = attempt_with(look, &mut view, now);
     if matches!(seen, Ok(Ran::Missed)) || !view.is_of_one_state() {
         return attempt_with(look, &mut keys.snapshot(), now).map(drop);
@@ -31,7 +30,7 @@ pub(super) fn look(
 
 struct Looking<'a> {
     keys: &'a Keys,
-    hot: &'a Hot,
+    cache: &'a PointCache,
     sequence: u64,
     trusting: bool,
     snapshot: Option<Snapshotted<'a>>,
@@ -40,12 +39,12 @@ struct Looking<'a> {
 }
 
 impl<'a> Looking<'a> {
-    fn new(keys: &'a Keys, hot: &'a Hot) -> Self {
-        Self { keys, hot, sequence: hot.sequence(), trusting: false, snapshot: None, state: None }
+    fn new(keys: &'a Keys, cache: &'a PointCache) -> Self {
+        Self { keys, cache, sequence: cache.sequence(), trusting: false, snapshot: None, state: None }
     }
 
     fn has_moved(&self) -> bool {
-        self.sequence % 2 == 1 || self.hot.sequence() != self.sequence
+        self.sequence % 2 == 1 || self.cache.sequence() != self.sequence
     }
 
     /// With a snapshot, trust was settled when it was taken.
@@ -57,7 +56,7 @@ impl<'a> Looking<'a> {
         if self.sequence % 2 == 1 {
             return None;
         }
-        let known = self.hot.get(key)?;
+        let known = self.cache.get(key)?;
         if self.snapshot.is_none() {
             self.trusting = true;
         } else if self.has_moved() {
@@ -68,9 +67,9 @@ impl<'a> Looking<'a> {
 
     fn snapshot(&mut self) -> Result<&mut Snapshotted<'a>, Halt> {
         if self.snapshot.is_none() {
-            let before = self.hot.sequence();
+            let before = self.cache.sequence();
             let snapshot = self.keys.snapshot();
-            self.state = (before.is_multiple_of(2) && self.hot.sequence() == before).then_some(before);
+            self.state = (before.is_multiple_of(2) && self.cache.sequence() == before).then_some(before);
             if self.trusting && self.has_moved() {
                 return Err(Halt::Miss);
             }
@@ -82,11 +81,14 @@ impl<'a> Looking<'a> {
 
 impl View for Looking<'_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if key.is_volatile() {
+            return self.snapshot()?.get(key);
+        }
         if let Some(known) = self.known(key) {
             return Ok(known);
         }
         let value = self.snapshot()?.get(key)?;
-        self.hot.learn(key, &value, self.sequence);
+        self.cache.learn(key, &value, self.sequence);
         Ok(value)
     }
 
@@ -100,17 +102,19 @@ impl View for Looking<'_> {
 
     fn walk(&mut self, from: &Key, to: &Key, walker: &mut dyn Walker) -> Result<(), Halt> {
         self.snapshot()?;
-        let Some(state) = self.state else { return self.snapshot()?.walk(from, to, walker) };
+        let Some(state) = self.state.filter(|_| !from.is_volatile()) else {
+            return self.snapshot()?.walk(from, to, walker);
+        };
         let mut at = from.clone();
         while at < *to {
-            let (next, flow) = match self.hot.stretches().at(&at, state) {
-                Place::Known(stretch) => (stretch.to().clone(), stretch.walk(&at, to, walker)),
-                Place::Unknown { until } => {
+            let (next, flow) = match self.cache.ranges().at(&at, state) {
+                Lookup::Known(cached) => (cached.to().clone(), cached.walk(&at, to, walker)),
+                Lookup::Unknown { until } => {
                     let until = until.filter(|until| until < to);
                     let is_beside = until.is_some() || at != *from;
                     let end = until.unwrap_or_else(|| to.clone());
-                    let gathering = Gathering::new(self.hot, state, &at, is_beside);
-                    let flow = self.walk_apart(&at, &end, gathering, walker)?;
+                    let fill = RangeFill::new(self.cache, state, &at, is_beside);
+                    let flow = self.walk_apart(&at, &end, fill, walker)?;
                     (end, flow)
                 }
             };
@@ -124,21 +128,21 @@ impl View for Looking<'_> {
 }
 
 impl Looking<'_> {
-    /// Walks where there is no stretch, and makes some.
+    /// Walks where there is no range, and makes some.
     fn walk_apart(
         &mut self,
         from: &Key,
         to: &Key,
-        mut gathering: Gathering<'_>,
+        mut fill: RangeFill<'_>,
         walker: &mut dyn Walker,
     ) -> Result<ControlFlow<()>, Halt> {
         let mut flow = ControlFlow::Continue(());
         self.snapshot()?.walk(from, to, &mut |entry: &Entry<'_>| {
-            gathering.add(entry);
+            fill.add(entry);
             flow = walker.see(entry);
             flow
         })?;
-        gathering.end(flow.is_continue().then_some(to));
+        fill.end(flow.is_continue().then_some(to));
         Ok(flow)
     }
 }

@@ -12,14 +12,16 @@ macro_rules! meters {
             pub journal_bytes: u64,
             /// Columns that are known to have nothing in them.
             pub empty_columns: u64,
+            /// Rows that are in memory only, and go with the process.
+            pub volatile_rows: u64,
         }
 
         #[derive(Default)]
         pub(super) struct Meters { $(pub $name: AtomicU64,)* }
 
         impl Meters {
-            pub fn read(&self, journal_bytes: u64, empty_columns: u64) -> Metrics {
-                Metrics { $($name: self.$name.load(Relaxed),)* journal_bytes, empty_columns }
+            pub fn read(&self, journal_bytes: u64, empty_columns: u64, volatile_rows: u64) -> Metrics {
+                Metrics { $($name: self.$name.load(Relaxed),)* journal_bytes, empty_columns, volatile_rows }
             }
         }
     };

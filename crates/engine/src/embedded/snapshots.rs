@@ -19,6 +19,11 @@ impl Snapshots {
         Snapshot { sequence, among: self.clone() }
     }
 
+    /// The oldest state that somebody looks at.
+    pub fn oldest(&self) -> u64 {
+        self.open_ones().first_key_value().map_or(0, |(sequence, _)| *sequence)
+    }
+
     /// Nobody looks at a state before this one.
     pub fn watermark(&self) -> u64 {
         self.open_ones().first_key_value().map_or(0, |(sequence, _)| sequence.saturating_sub(1))

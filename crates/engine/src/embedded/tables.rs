@@ -39,6 +39,8 @@ pub(super) struct Tables {
     /// Nor anything else.
     stopping: AtomicBool,
     failed: Mutex<Option<String>>,
+    /// Held by the thread that removes files of the log.
+    dropping_logs: Mutex<()>,
     /// Nobody else may use the directory before the last of these is gone.
     _lock: Arc<File>,
 }
@@ -63,6 +65,7 @@ impl Tables {
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             failed: Mutex::default(),
+            dropping_logs: Mutex::default(),
             _lock: lock,
         }
     }
@@ -108,8 +111,10 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes files of the log off the list, then removes what is not listed.
+    /// Takes files of the log off the list, then removes what is not listed. A flush that has just ended and the end of the store may
+    /// come here together: one after the other, or the second would miss what the first has removed.
     pub fn drop_logs(&self, through: u64) -> Result<()> {
+        let _turn = self.dropping_logs.lock().unwrap_or_else(PoisonError::into_inner);
         self.note(|inventory| inventory.logs.retain(|log| log.number > through))?;
         let (listed, greatest) = {
             let inventory = self.inventory();

@@ -1,6 +1,7 @@
 //! Writing: runs each decision over the durable state and the batch so far, commits the batch with one sync, then settles
-//! all of it. `turns` says on which thread.
+//! all of it. `commit_turn` says on which thread.
 
+use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::columns::Columns;
+use super::commit_turn::wait_long;
 use super::error;
-use super::hot::Hot;
+use super::free_space::Allowance;
 use super::keys::{self, Backlog, Keys, Snapshotted, Writes};
 use super::metrics::{add, raise, set};
-use super::room::Allowance;
-use super::turns::wait_long;
+use super::point_cache::PointCache;
 use crate::clock::Stopwatch;
 use crate::txn::{Ran, attempt, last_over};
 use crate::{Fault, Halt, Job, Key, Stamp, View};
@@ -30,7 +31,7 @@ const CLOSE_FLUSH_FILES: usize = 4;
 const CLOSE_PATIENCE_NANOS: u64 = 4_000_000_000;
 /// How often to look whether the store has caught up: it gives no sign when it has.
 const STALL_POLL: Duration = Duration::from_millis(1);
-/// A disk that has just refused to be opened will refuse again: whoever comes within this time is told so at once.
+/// A disk that has just refused to be opened will refuse again: jobs that come within this time are refused at once.
 const REST_NANOS: u64 = 900_000_000;
 
 /// An attempt to reopen the store that failed: when, and of what. What was said once is not said again.
@@ -39,14 +40,16 @@ pub(super) struct Rest {
     error: String,
 }
 
-/// Whoever has the turn writes. It is one of these at a time, so decisions run one after another.
+/// The thread that has the commit turn writes. There is one at a time, so decisions run one after another.
 pub(super) struct Writer<'a> {
     shared: &'a Shared,
 }
 
 #[derive(Default)]
 struct Batch {
+    /// Of durable rows.
     writes: Writes,
+    volatile: Writes,
     bytes: u64,
     transactions: u64,
     /// Each job with the fate that is its own; the fate of the commit is common.
@@ -90,13 +93,17 @@ impl<'a> Writer<'a> {
         };
         self.fill(batch, first, more, keys);
         if batch.writes.is_empty() {
-            return Ok(()); // all of it rests on what is durable already
+            // All of it rests on what is durable already. The cache is of durable rows, so it need not hear of this.
+            if !batch.volatile.is_empty() {
+                keys.publish(&batch.volatile);
+            }
+            return Ok(());
         }
         let mark = shared.clock.high();
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
-            shared.hot.publish(batch.writes.iter(), || keys.publish());
+            shared.cache.publish(batch.writes.iter(), || keys.publish(&batch.volatile));
             keys.rotate_if_due();
             self.measure(batch, keys, watch.nanos());
             return Ok(());
@@ -104,6 +111,7 @@ impl<'a> Writer<'a> {
         drop(guard);
         add(&shared.metrics.failures, 1);
         tracing::error!(%error, "a commit failed; reopening the store");
+        shared.volatile.doubt(mark, std::mem::take(&mut batch.volatile));
         self.settle_failure(mark, error.fault())
     }
 
@@ -134,9 +142,10 @@ impl<'a> Writer<'a> {
         allowance: &mut Allowance,
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
-        let hot = &self.shared.hot;
+        let cache = &self.shared.cache;
         let columns = &self.shared.columns;
-        let mut pending = Pending { base, hot, columns, over: &batch.writes, absent: Vec::new() };
+        let (over, volatile) = (&batch.writes, &batch.volatile);
+        let mut pending = Pending { base, cache, columns, over, volatile, absent: Vec::new() };
         let ran = attempt(job, &mut pending, stamp)?;
         let absent = pending.absent;
         let writes = match ran {
@@ -146,10 +155,12 @@ impl<'a> Writer<'a> {
         };
         // What is put where nothing was is seldom asked for; what stays absent is asked for each time.
         for key in absent.iter().filter(|key| !writes.contains_key(key)) {
-            hot.learn(key, &None, hot.sequence());
+            cache.learn(key, &None, cache.sequence());
             columns.missed(key);
         }
-        let bytes = size(&writes)?;
+        check_sizes(&writes)?;
+        let (writes, volatile) = part(writes);
+        let bytes = size(&writes);
         if bytes > 0 && !allowance.take(bytes, writes.values().any(Option::is_none)) {
             add(&self.shared.metrics.turned_away, 1);
             return Err(Fault::Full);
@@ -157,6 +168,7 @@ impl<'a> Writer<'a> {
         batch.bytes += bytes;
         batch.transactions += u64::from(bytes > 0);
         batch.writes.extend(writes);
+        batch.volatile.extend(volatile);
         Ok(())
     }
 
@@ -173,7 +185,7 @@ impl<'a> Writer<'a> {
         add(&metrics.committed_bytes, batch.bytes);
         raise(&metrics.batch_max, batch.transactions);
         add(&metrics.commit_nanos, nanos);
-        set(&self.shared.turns.last_nanos, nanos);
+        set(&self.shared.commit_turn.last_nanos, nanos);
         raise(&metrics.commit_nanos_max, nanos);
         let Backlog { l0_runs, sealed_memtables, .. } = keys.backlog();
         set(&metrics.l0_runs, l0_runs as u64);
@@ -233,7 +245,7 @@ impl Writer<'_> {
     /// Leaves little to replay for the next start. If that fails, it only takes longer.
     pub fn close(&self) {
         let taken = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.hot.forget(|| {});
+        self.shared.cache.forget(|| {});
         self.shared.columns.forget_all();
         let Some(keys) = taken else { return };
         keys.stop_compacting();
@@ -246,7 +258,7 @@ impl Writer<'_> {
             tracing::warn!(%error, "the end of the log was not written down; the next start takes this one for cut short");
         }
         if waited.is_ok() && !keys.backlog().is_over() {
-            // To drop the store is to wait for its threads, one of which may be in a long compaction; whoever stops us will not wait for that.
+            // To drop the store is to wait for its threads, one of which may be in a long compaction; a shutdown does not wait for that.
             // All is durable, so the end of the process may overtake it.
             tracing::info!("stopping in the middle of a compaction, which the next start begins again");
             std::thread::spawn(move || drop(keys));
@@ -257,14 +269,15 @@ impl Writer<'_> {
     pub fn reopen(&self) -> Result<Stamp, Fault> {
         let mut slot = self.shared.keys.write().unwrap_or_else(PoisonError::into_inner);
         // The old one has to be gone first, with its threads, which write.
-        self.shared.hot.forget(|| *slot = None);
+        self.shared.cache.forget(|| *slot = None);
         self.shared.columns.forget_all();
         let mut rest = self.rest();
         if rest.as_ref().is_some_and(|rest| rest.since.nanos() < REST_NANOS) {
             return Err(reopening());
         }
         let (path, lock) = (self.shared.directory.keys(), self.shared.directory.lock());
-        let keys = wait_long(|| Keys::open(&path, self.shared.settings, lock)).map_err(|error| {
+        let volatile = self.shared.volatile.clone();
+        let keys = wait_long(|| Keys::open(&path, self.shared.settings, lock, volatile)).map_err(|error| {
             let (since, text) = (Stopwatch::start(), error.to_string());
             if rest.as_ref().is_none_or(|rest| rest.error != text) {
                 tracing::error!(%error, "the store could not be reopened; trying again every second");
@@ -305,8 +318,16 @@ fn reopening() -> Fault {
     Fault::Unavailable("the engine is being reopened after a failure".into())
 }
 
-fn size(writes: &Writes) -> Result<u64, Fault> {
-    let mut bytes = 0;
+/// Durable writes and volatile ones.
+fn part(writes: Writes) -> (Writes, Writes) {
+    if writes.keys().any(Key::is_volatile) {
+        writes.into_iter().partition(|(key, _)| !key.is_volatile())
+    } else {
+        (writes, Writes::new())
+    }
+}
+
+fn check_sizes(writes: &Writes) -> Result<(), Fault> {
     for (key, value) in writes {
         let (key, value) = (key.as_bytes().len(), value.as_ref().map_or(0, Bytes::len));
         if key > keys::KEY_MAX || value > keys::VALUE_MAX {
@@ -314,36 +335,45 @@ fn size(writes: &Writes) -> Result<u64, Fault> {
                 "a key of {key} with a value of {value} bytes is too large to store"
             )));
         }
-        bytes += (key + value) as u64 + ENTRY_BYTES;
     }
-    Ok(bytes)
+    Ok(())
+}
+
+/// What they take on disk.
+fn size(writes: &Writes) -> u64 {
+    let size = |key: &Key, value: &Option<Bytes>| (key.as_bytes().len() + value.as_ref().map_or(0, Bytes::len)) as u64;
+    writes.iter().map(|(key, value)| size(key, value) + ENTRY_BYTES).sum()
 }
 
 /// The durable state with the batch so far on top.
 struct Pending<'a, 'b> {
     base: &'a mut Snapshotted<'b>,
-    hot: &'a Hot,
+    cache: &'a PointCache,
     columns: &'a Columns,
     over: &'a Writes,
+    volatile: &'a Writes,
     /// What was looked for in vain.
     absent: Vec<Key>,
 }
 
 impl View for Pending<'_, '_> {
     fn get(&mut self, key: &Key) -> Result<Option<Bytes>, Halt> {
+        if key.is_volatile() {
+            return self.volatile.get(key).map_or_else(|| self.base.get(key), |written| Ok(written.clone()));
+        }
         if let Some(written) = self.over.get(key) {
             return Ok(written.clone());
         }
         if self.columns.is_empty(key) {
             return Ok(None);
         }
-        // Only the writer publishes, and it is here: what is hot is what the base has.
-        if let Some(known) = self.hot.get(key) {
+        // Only the writer publishes, and it is here: the cache agrees with the base.
+        if let Some(known) = self.cache.get(key) {
             return Ok(known);
         }
         let value = self.base.get(key)?;
         match &value {
-            Some(_) => self.hot.learn(key, &value, self.hot.sequence()),
+            Some(_) => self.cache.learn(key, &value, self.cache.sequence()),
             None => self.absent.push(key.clone()),
         }
         Ok(value)
@@ -353,9 +383,13 @@ impl View for Pending<'_, '_> {
         if from >= to {
             return Ok(Vec::new());
         }
-        let mut over = self.over.range(from..to).peekable();
+        let mut over = self.over(from).range(from..to).peekable();
         if over.peek().is_none() {
             return self.base.scan(from, to, limit);
+        }
+        if from.is_volatile() {
+            let count = over.clone().count();
+            return Ok(merge(self.base.scan(from, to, limit.saturating_add(count))?, over, limit));
         }
         let mut base = self.base.range(from, to).peekable();
         let mut found = Vec::new();
@@ -379,6 +413,29 @@ impl View for Pending<'_, '_> {
     }
 
     fn last(&mut self, from: &Key, to: &Key) -> Result<Option<(Key, Bytes)>, Halt> {
-        last_over(self.over, from, to, |from, to| self.base.last(from, to))
+        last_over(self.over(from), from, to, |from, to| self.base.last(from, to))
+    }
+}
+
+/// Stored entries with what was written over them, up to a limit.
+fn merge<'a>(
+    stored: Vec<(Key, Bytes)>,
+    over: impl Iterator<Item = (&'a Key, &'a Option<Bytes>)>,
+    limit: usize,
+) -> Vec<(Key, Bytes)> {
+    let mut merged: BTreeMap<Key, Bytes> = stored.into_iter().collect();
+    for (key, value) in over {
+        match value {
+            Some(value) => merged.insert(key.clone(), value.clone()),
+            None => merged.remove(key),
+        };
+    }
+    merged.into_iter().take(limit).collect()
+}
+
+impl<'a> Pending<'a, '_> {
+    /// The writes of the batch so far to rows of the kind that `from` is of.
+    fn over(&self, from: &Key) -> &'a Writes {
+        if from.is_volatile() { self.volatile } else { self.over }
     }
 }

@@ -1,7 +1,7 @@
 //! The extents that are being appended to, and their syncs.
 //!
-//! * Room is handed out once and never again; whoever has it writes into it alone.
-//! * A sync covers every write that ended before the sync began, whoever made it: those who wait while one runs
+//! * Space is handed out once and never again; one upload owns it and writes into it alone.
+//! * A sync covers every write that ended before the sync began, of any upload: those who wait while one runs
 //!   share the next.
 //! * After a sync failed, nobody knows which pages the kernel gave up, so all that is unsynced there is lost and
 //!   the extent takes no more.

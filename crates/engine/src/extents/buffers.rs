@@ -53,7 +53,7 @@ impl Pool {
         Some(self.take_as(size, share))
     }
 
-    /// A short one, once there is room for it. Whoever waits here may not hold another that only they can give back.
+    /// A short one, once there is room for it. A caller that waits here may not hold another buffer, which nobody else could give back.
     pub async fn take_short(&self, size: usize) -> Buffer {
         let share = self.short.clone().acquire_many_owned(self.shares(size)).await;
         self.take_as(size, share.expect("a pool is never closed"))

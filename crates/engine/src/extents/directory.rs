@@ -84,9 +84,9 @@ impl Directory {
                 Some(_) | None => return Err(OpenError::Foreign(file)),
             }
         }
-        let known = Inventory::read(path).map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => OpenError::Inventory(path.join(inventory::NAME)),
-            _ => OpenError::Io(path.join(inventory::NAME), error),
+        let known = Inventory::read(path).map_err(|error| {
+            let (is_damaged, path) = (error.kind() == ErrorKind::InvalidData, path.join(inventory::NAME));
+            if is_damaged { OpenError::Inventory(path) } else { OpenError::Io(path, error) }
         })?;
         let found = open.iter().chain(&sealed).max().copied().unwrap_or(0);
         let greatest = known.as_ref().map_or(0, |known| known.greatest).max(found);
@@ -194,12 +194,12 @@ impl Directory {
 
     /// The file of an extent, to read, with its header checked.
     pub fn open_to_read(&self, id: u64) -> Result<File, Fault> {
-        let (path, file) = self.find(id).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                self.ids().sought.insert(id);
-                Fault::Corrupt(format!("extent {id} is missing from {}: restore it from a backup", self.path.display()))
+        let (path, file) = self.find(id).map_err(|error| {
+            if error.kind() != ErrorKind::NotFound {
+                return fault(&format!("opening extent {id}"), &error);
             }
-            _ => fault(&format!("opening extent {id}"), &error),
+            self.ids().sought.insert(id);
+            Fault::Corrupt(format!("extent {id} is missing from {}: restore it from a backup", self.path.display()))
         })?;
         match read_header(&file, id) {
             Ok(()) => Ok(file),
@@ -289,9 +289,9 @@ impl Directory {
 
     fn find_to_write(&self, id: u64) -> io::Result<File> {
         let (path, _) = self.find(id)?;
-        OpenOptions::new().write(true).open(&path).or_else(|error| match error.kind() {
-            ErrorKind::NotFound => OpenOptions::new().write(true).open(self.name(id, "extent")),
-            _ => Err(error),
+        OpenOptions::new().write(true).open(&path).or_else(|error| {
+            let is_gone = error.kind() == ErrorKind::NotFound;
+            if is_gone { OpenOptions::new().write(true).open(self.name(id, "extent")) } else { Err(error) }
         })
     }
 
@@ -412,11 +412,14 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What an error of the file system means to whoever waits for it.
+/// What an error of the file system means to the caller.
 pub(crate) fn fault(doing: &str, error: &io::Error) -> Fault {
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Fault::Full,
-        ErrorKind::UnexpectedEof => Fault::Corrupt(format!("{doing}: the file is shorter than its records say")),
-        _ => Fault::Unavailable(format!("{doing}: {error}")),
+    let kind = error.kind();
+    if matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) {
+        Fault::Full
+    } else if kind == ErrorKind::UnexpectedEof {
+        Fault::Corrupt(format!("{doing}: the file is shorter than its records say"))
+    } else {
+        Fault::Unavailable(format!("{doing}: {error}"))
     }
 }

@@ -316,7 +316,7 @@ async fn stalled_uploads_hold_no_memory() {
     assert!(extents.core.upload_memory.is_whole(upload_memory), "whatever was taken was given back");
 }
 
-/// H4. Whoever finds the memory for uploads taken goes on in short steps; and waits, if there is none for these.
+/// H4. An upload that finds the memory for uploads taken goes on in short steps, and waits if there is no memory for these.
 #[tokio::test]
 async fn uploads_wait_for_memory() {
     let scratch = Scratch::new("waiting");

@@ -1,4 +1,4 @@
-//! Who owns which key, and who reads what: assertions about whoever uses the engine.
+//! Asserts that the users of the engine read and write only keys of the partition that they named.
 
 use std::collections::HashMap;
 

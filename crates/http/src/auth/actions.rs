@@ -62,7 +62,19 @@ fn on_blobs(spec: &Spec, head: &Head) -> Action {
             Some(_) | None if deletes(spec) => Action::ContainerDelete,
             Some(_) | None => Action::ContainerWrite,
         },
-        _ => match spec.comp {
+        // Of these the Blob service has blobs alone.
+        On::Blob
+        | On::Queue
+        | On::Messages
+        | On::Message
+        | On::Share
+        | On::Directory
+        | On::File
+        | On::Tables
+        | On::Table
+        | On::Entities
+        | On::Entity
+        | On::Batch => match spec.comp {
             Some("tags") => Action::BlobTags,
             Some("immutabilityPolicies" | "legalhold") => Action::BlobOwn,
             Some("appendblock") => Action::BlobAdd,
@@ -109,12 +121,14 @@ fn on_tables(spec: &Spec, head: &Head) -> Action {
 }
 
 fn on_files(spec: &Spec, _head: &Head) -> Action {
-    match spec.on {
-        On::Service if spec.comp != Some("list") => of_service(spec, Data::File),
-        _ if spec.comp == Some("acl") || spec.comp == Some("filepermission") => Action::FilePermissions,
-        _ if reads(spec) => Action::FileRead,
-        _ if deletes(spec) => Action::FileDelete,
-        _ => Action::FileWrite,
+    if spec.on == On::Service && spec.comp != Some("list") {
+        return of_service(spec, Data::File);
+    }
+    match spec.comp {
+        Some("acl" | "filepermission") => Action::FilePermissions,
+        Some(_) | None if reads(spec) => Action::FileRead,
+        Some(_) | None if deletes(spec) => Action::FileDelete,
+        Some(_) | None => Action::FileWrite,
     }
 }
 

@@ -119,14 +119,14 @@ pub fn verify(head: &Head, trust: &Trust, token: &str) -> Result<Arc<Principal>,
     if head.version_sent && head.version < since(head.service) {
         return Err(failed("Authentication scheme Bearer is not supported in this version."));
     }
-    believe(head, trust, token).map_err(|refusal| match refusal {
-        // Whoever cannot be challenged is told no more than with a wrong key (observed).
-        Refusal::InvalidAccessToken { detail }
-            if head.version_sent && head.version < challenged_since(head.service) =>
-        {
-            Refusal::AuthenticationFailed { detail }
+    believe(head, trust, token).map_err(|refusal| {
+        // A client that cannot be challenged is told no more than with a wrong key (observed).
+        let is_challenged = !head.version_sent || head.version >= challenged_since(head.service);
+        if is_challenged {
+            return refusal;
         }
-        other => other,
+        let Refusal::InvalidAccessToken { detail } = refusal else { return refusal };
+        Refusal::AuthenticationFailed { detail }
     })
 }
 

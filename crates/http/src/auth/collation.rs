@@ -43,7 +43,7 @@ fn by_weight(left: &[u8], right: &[u8]) -> Ordering {
         (Some(l), Some(r)) if WEIGHTS[usize::from(*l)] != 0 && WEIGHTS[usize::from(*r)] != 0 => {
             match WEIGHTS[usize::from(*l)].cmp(&WEIGHTS[usize::from(*r)]) {
                 Ordering::Equal => weighty(&left[same..]).cmp(&weighty(&right[same..])),
-                unequal => unequal,
+                unequal @ (Ordering::Less | Ordering::Greater) => unequal,
             }
         }
         _ => weighty(&left[same..]).cmp(&weighty(&right[same..])),

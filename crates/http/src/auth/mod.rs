@@ -30,7 +30,7 @@ pub use service_sas::{Overrides, ServiceSas};
 pub use subject::{Assignment, Who};
 pub use trust::{BadKeys, Mode, Trust};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Account, Accounts};
 use crate::head::{Head, Service, Target};
 use crate::operation::{Anonymous, On, Spec};
 
@@ -159,6 +159,17 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
         (None, Some(signature)) => service_sas::verify(head, &account, signature).map(Identity::ServiceSas),
         (None, None) => Ok(Identity::Anonymous),
     }
+}
+
+/// The Authorization header of a request as a client signs it with the account's key. For those who ask in the account's name: the
+/// console, commands, tests.
+pub fn sign_request(head: &Head, account: &Account) -> Result<String, Refusal> {
+    shared_key::sign(head, account)
+}
+
+/// The `sig` of a SAS whose other fields are in the query of `head`, which names what it is for.
+pub fn sign_sas(head: &Head, account: &Account) -> Result<String, Refusal> {
+    if is_account_sas(head) { sas::sign(head, account) } else { service_sas::sign(head, account) }
 }
 
 fn is_account_sas(head: &Head) -> bool {

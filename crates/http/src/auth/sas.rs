@@ -98,6 +98,11 @@ fn prove(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Proven,
     Ok(proven)
 }
 
+/// The signature of the account SAS whose other fields are in the query.
+pub fn sign(head: &Head, account: &Account) -> Result<String, Refusal> {
+    Ok(account.sign(Fields::read(head)?.text(account).as_bytes()))
+}
+
 /// What an account SAS signs.
 struct Fields<'a> {
     version: Version,

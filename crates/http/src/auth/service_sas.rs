@@ -67,6 +67,15 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Service
     Ok(sas)
 }
 
+/// The signature of the service SAS whose other fields are in the query, for what the path names.
+pub fn sign(head: &Head, account: &Account) -> Result<String, Refusal> {
+    let version = Version::parse(field(head, "sv")).ok_or_else(malformed)?;
+    let resource = resource(head, version)?;
+    unbroken(head)?;
+    let text = string_to_sign(head, version, &canonical(head, version, resource)?, resource);
+    Ok(account.sign(text.as_bytes()))
+}
+
 impl ServiceSas {
     /// The letters it carries at `now`, with what the policy adds. A policy that is gone takes its SAS with it.
     pub fn in_force(&self, access: Option<&Access>, now: Timestamp) -> Result<Letters, Refusal> {

@@ -1,4 +1,4 @@
-//! Sessions of a container: whoever holds a bearer token gets a token and a key for five minutes, and signs requests with the key
+//! Sessions of a container: a client with a bearer token gets a token and a key for five minutes, and signs requests with the key
 //! as with Shared Key, which costs less to check. `Authorization: Session token:signature`.
 //!
 //! Nothing of a session is kept. Its token says whose it is, of which container and until when, under a MAC by the account's key; its key is

@@ -37,6 +37,13 @@ pub fn verify(head: &Head, account: &Account, authorization: &str) -> Result<(),
     verify_as(head, scheme, signature, |text, tag| account.signed(text, tag))
 }
 
+/// The Authorization header with which a client signs `head` for `account`.
+pub fn sign(head: &Head, account: &Account) -> Result<String, Refusal> {
+    let headers = Headers::of(head)?;
+    let text = string_to_sign(head, Scheme::Full, &headers.collated, &head.raw_path);
+    Ok(format!("SharedKey {}:{}", account.name(), account.sign(text.as_bytes())))
+}
+
 /// The same by another key than the account's.
 pub fn verify_by(head: &Head, signature: &str, signed: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), Refusal> {
     verify_as(head, Scheme::Full, signature, signed)
@@ -84,10 +91,10 @@ fn check_date(head: &Head) -> Result<(), Refusal> {
     let Some(date) = Timestamp::parse_http(text) else {
         return Err(failed(format!("Request date header is not in the correct format: '{text}'")));
     };
-    if date.plus_seconds(SKEW_SECONDS) < head.wall {
+    if date.plus_seconds(SKEW_SECONDS) < head.machine {
         return Err(failed(format!("Request date header too old: '{text}'")));
     }
-    if head.wall.plus_seconds(SKEW_SECONDS) < date {
+    if head.wall.max(head.machine).plus_seconds(SKEW_SECONDS) < date {
         return Err(failed(format!("Request date header too far in the future: '{text}'")));
     }
     Ok(())

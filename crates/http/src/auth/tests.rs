@@ -4,7 +4,7 @@ use lazuli_model::access::StoredPolicy;
 use lazuli_model::{AccountName, Timestamp};
 
 use super::*;
-use crate::head::{Arrival, Recall};
+use crate::head::{Arrival, ProofCache};
 use crate::operation::AccountNeeds;
 use crate::wire::noise::survive;
 
@@ -83,15 +83,15 @@ pub(crate) fn arrival(service: Service, now: &str) -> Arrival {
 }
 
 pub(super) fn head_on(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
-    head_again(arrival, method, url, headers, &Recall::default())
+    head_again(arrival, method, url, headers, &ProofCache::default())
 }
 
-fn head_again(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)], recall: &Recall) -> Head {
+fn head_again(arrival: Arrival, method: &str, url: &str, headers: &[(&str, &str)], proofs: &ProofCache) -> Head {
     let mut request = http::Request::builder().method(method).uri(url);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    Head::read_again(request.body(()).expect("a request").into_parts().0, arrival, recall).expect("a head")
+    Head::read_again(request.body(()).expect("a request").into_parts().0, arrival, proofs).expect("a head")
 }
 
 pub(super) fn head(method: &str, url: &str, headers: &[(&str, &str)]) -> Head {
@@ -138,9 +138,9 @@ fn shared_key_is_over_everything() {
 #[test]
 fn a_sas_that_was_verified_before() {
     let url = SAS.iter().find(|sas| sas.name == "account").expect("an account SAS").url;
-    let (recall, mut accounts) = (Recall::default(), accounts());
+    let (proofs, mut accounts) = (ProofCache::default(), accounts());
     let ask = |accounts: &Accounts, url: &str, now: &str| {
-        identify(&head_again(arrival(Service::Blob, now), "GET", url, &[], &recall), accounts)
+        identify(&head_again(arrival(Service::Blob, now), "GET", url, &[], &proofs), accounts)
     };
     let first = ask(&accounts, url, NOW);
     assert!(matches!(first, Ok(Identity::AccountSas(_))), "{first:?}");

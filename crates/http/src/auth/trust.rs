@@ -1,5 +1,5 @@
 //! Whose tokens are accepted, and which roles their holders have: what the operator configured. Signing keys come and go while
-//! the server runs; whoever fetches them puts them here.
+//! the server runs; the task that fetches them puts them here.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -123,7 +123,7 @@ fn part(out: &mut BytesMut, response: &Response<Payload>) {
     headers(out, response.headers(), |name| *name != name::SERVER && *name != name::CONTENT_TYPE);
     let body: &[u8] = match response.body() {
         Payload::Whole(body) => body,
-        Payload::Empty | Payload::Stream(_) | Payload::Produced(_) => &[],
+        Payload::Empty | Payload::Stream(_) | Payload::Produced(_) | Payload::Cut(..) => &[],
     };
     if !body.is_empty() {
         line(out, &["Content-Length: ", &body.len().to_string()]);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Encryption, Family, Tier};
+use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Encryption, Family, Kind, Tier};
 use lazuli_model::{AccountName, Refusal};
-use lazuli_store::{Broken, Copying, Failure, Fetch, Lock, Source, Store, Unfinished};
+use lazuli_store::{Broken, Copying, Failure, Fetch, Lock, Reader, Source, Store, Unfinished};
 
 use crate::answer::{Answer, name};
 use crate::blob::copied::status_text;
@@ -17,6 +17,7 @@ use crate::blob::copy_source::{self, From};
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, By, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::rehearsal::Over;
 use crate::serve::{Ask, Edge};
 use crate::sources::{self, Fetched};
 
@@ -38,29 +39,66 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let at = ask.head.blob_at()?;
     let copy = parse(ask, Family::Copy, encryption::settle(ask).await?)?;
     let rehydrates = copy.tier.is_some_and(|tier| tier != Tier::Archive);
     let opened = copy_source::open(ask, Family::Copy, rehydrates, copy.tags == CopyTags::OfSource).await?;
     let copy = CopyBlob { source: opened.url, ..copy };
-    let blob = match opened.from {
-        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?,
-        From::Streamed(fetched) => {
-            let total = fetched.length.unwrap_or_default();
-            let fetch = Fetch {
-                url: ask.required_naming(By::CopySource)?.text.to_owned(),
-                authorization: ask.head.text("x-ms-copy-source-authorization").map(str::to_owned),
-                version: ask.head.text("x-ms-version").map(str::to_owned),
-                etag: fetched.etag.clone(),
-                account: at.account.as_str().to_owned(),
-                container: at.container.as_str().to_owned(),
-            };
-            let (blob, copying) = ask.store.begin_copy(&at, copy, fetched.blob.clone(), total, fetch).await?;
-            tokio::spawn(carry_out(ask.store.clone(), copying, *fetched, encryption::lock(ask)));
-            blob
+    let hold = ask.plan.as_ref().and_then(|plan| plan.hold.clone());
+    let blob = match (opened.from, hold) {
+        (From::Here { reader, .. }, Some(over)) if matches!(reader.blob.kind, Kind::Block) => {
+            held(ask, copy, *reader, over).await?
         }
+        (from, _) => made(ask, copy, from).await?,
     };
     Ok(answer(&blob))
+}
+
+/// The copy; or its beginning, where the bytes have to come from elsewhere.
+async fn made(ask: &Ask, copy: CopyBlob, from: From) -> Result<Blob, Failure> {
+    let at = ask.head.blob_at()?;
+    match from {
+        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await,
+        From::Streamed(fetched) => {
+            let total = fetched.length.unwrap_or_default();
+            let fetch = fetch(ask, fetched.etag.clone())?;
+            let (blob, copying) = ask.store.begin_copy(&at, copy, fetched.blob.clone(), total, fetch).await?;
+            tokio::spawn(carry_out(ask.store.clone(), copying, *fetched, encryption::lock(ask)));
+            Ok(blob)
+        }
+    }
+}
+
+/// A copy that a rehearsal keeps pending.
+async fn held(ask: &Ask, copy: CopyBlob, mut reader: Reader, over: Over) -> Result<Blob, Failure> {
+    let (source, total) = ((*reader.blob).clone(), reader.blob.content.length);
+    let fetch = fetch(ask, Some(source.etag.to_string()))?;
+    let (blob, copying) = ask.store.begin_copy(&ask.head.blob_at()?, copy, source, total, fetch).await?;
+    let (store, lock) = (ask.store.clone(), encryption::lock(ask));
+    tokio::spawn(async move {
+        over().await;
+        reader.seek(0, total);
+        let received = store.receive_encrypted(&mut reader, Some(total), u64::MAX, false, lock).await;
+        let ended = match received {
+            Ok(received) => store.end_copy(&copying, received).await.map(drop),
+            Err(_) => store.fail_copy(&copying, FAILED.to_owned()).await,
+        };
+        written_down(ended);
+        written_down(store.forget_copy(&copying).await);
+    });
+    Ok(blob)
+}
+
+/// How the source is found again by a process that goes on with the copy.
+fn fetch(ask: &Ask, etag: Option<String>) -> Result<Fetch, Failure> {
+    let at = ask.head.blob_at()?;
+    Ok(Fetch {
+        url: ask.required_naming(By::CopySource)?.text.to_owned(),
+        authorization: ask.head.text("x-ms-copy-source-authorization").map(str::to_owned),
+        version: ask.head.text("x-ms-version").map(str::to_owned),
+        etag,
+        account: at.account.as_str().to_owned(),
+        container: at.container.as_str().to_owned(),
+    })
 }
 
 impl Edge {

@@ -62,7 +62,7 @@ fn read_key(head: &Head, names: &Names) -> Result<Option<CustomerKey>, Refusal> 
     Ok(Some(CustomerKey::new(key, hash)))
 }
 
-/// The hash of the key, for whoever only compares.
+/// The hash of the key, for comparing.
 pub fn key_hash(head: &Head) -> Result<Option<[u8; 32]>, Refusal> {
     Ok(customer_key(head)?.map(|key| key.hash()))
 }
@@ -119,7 +119,8 @@ async fn scope_secret(ask: &Ask) -> Result<Secret, Failure> {
     let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
     ask.store.scope_secret(&ask.head.account()?, candidate).await.map_err(|trouble| match trouble {
         AccountTrouble::Failed(failure) => failure,
-        _ => Refusal::InternalError.into(),
+        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Refusal::InternalError.into(),
+        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Refusal::InternalError.into(),
     })
 }
 
@@ -169,11 +170,9 @@ pub fn of_container(ask: &Ask) -> Result<Option<ContainerScope>, Refusal> {
             false => Ok(None),
         },
         Some(scope) => {
-            permit_scope(scope, &ask.settings.encryption_scopes).map_err(|refusal| match refusal {
-                Refusal::InvalidHeaderValue { value, .. } => {
-                    Refusal::InvalidHeaderValue { header: "x-ms-default-encryption-scope".into(), value }
-                }
-                refusal => refusal,
+            permit_scope(scope, &ask.settings.encryption_scopes).map_err(|refusal| {
+                let Refusal::InvalidHeaderValue { value, .. } = refusal else { return refusal };
+                Refusal::InvalidHeaderValue { header: "x-ms-default-encryption-scope".into(), value }
             })?;
             Ok(Some(ContainerScope { name: scope.to_owned(), deny_override }))
         }

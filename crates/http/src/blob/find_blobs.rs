@@ -57,10 +57,7 @@ fn parse(head: &Head) -> Result<FindBlobs, Refusal> {
     let include = page::words(head, "include", &["none", "deleted", "versions"])?;
     Ok(FindBlobs {
         search,
-        container: match head.target {
-            Target::Container(_) => Some(head.container_at()?.container),
-            _ => None,
-        },
+        container: if let Target::Container(_) = head.target { Some(head.container_at()?.container) } else { None },
         marker: head.query.get("marker").map(str::to_owned),
         most: page::most(head)?,
         include: FindInclude { versions: page::has(&include, "versions"), deleted: page::has(&include, "deleted") },

@@ -110,7 +110,7 @@ async fn since(ask: &Ask) -> Result<Option<Timestamp>, Failure> {
     Ok(Some(time))
 }
 
-/// Only a snapshot of the same blob, which whoever may read the blob may compare it with.
+/// Only a snapshot of the same blob, which a client that may read the blob may compare it with.
 fn snapshot_of(head: &Head, url: &str) -> Option<Timestamp> {
     let uri: http::Uri = url.parse().ok()?;
     let Target::Blob { container, blob } = &head.target else { return None };

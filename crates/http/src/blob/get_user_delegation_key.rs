@@ -36,7 +36,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
     let secret = ask.store.delegation_secret(&head.account()?, candidate).await.map_err(|trouble| match trouble {
         AccountTrouble::Failed(failure) => failure,
-        _ => Refusal::InternalError.into(),
+        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Refusal::InternalError.into(),
+        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Refusal::InternalError.into(),
     })?;
     let (start, expiry, version) = (start.to_iso_seconds(), expiry.to_iso_seconds(), head.version.to_string());
     let fields = KeyFields {

@@ -159,7 +159,7 @@ async fn read(edge: &Edge, store: &Store, second: &Second, head: &Head, owned: b
     }
 }
 
-/// A file that whoever sent `head` may read. `owned`: who sent nothing is the account's owner.
+/// A file that the sender of `head` may read. `owned`: a sender without credentials is the account's owner.
 pub async fn open_file(
     edge: &Edge,
     store: &Store,

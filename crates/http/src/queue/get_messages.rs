@@ -3,7 +3,7 @@
 use http::StatusCode;
 use lazuli_model::Refusal;
 use lazuli_model::queue::{GetMessages, asked};
-use lazuli_store::Failure;
+use lazuli_store::{Delivery, Failure};
 
 use crate::answer::Answer;
 use crate::head::Head;
@@ -25,8 +25,14 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let get = parse(&ask.head)?;
+    let mut get = parse(&ask.head)?;
+    if ask.plan.as_ref().is_some_and(|plan| plan.visible) {
+        get.hidden_seconds = 0;
+    }
     let deliveries = ask.store.get_messages(&ask.head.queue_at()?, get).await?;
+    for Delivery { message, .. } in &deliveries {
+        ask.touches_message(message.id, message.dequeued, message.place.visible);
+    }
     Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::got_messages(&deliveries)))
 }
 

@@ -27,6 +27,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let put = parse(&ask.head, &document, (ask.ids)())?;
     let message = ask.store.put_message(&ask.head.queue_at()?, put).await?;
+    ask.touches_message(message.id, message.dequeued, message.place.visible);
     let answer = Answer::new(StatusCode::CREATED);
     Ok(if ask.head.lacks(Since::MessageTold) { answer } else { answer.xml(xml::put_message(&message)) })
 }

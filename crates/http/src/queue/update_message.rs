@@ -26,6 +26,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let update = parse(&ask.head, &document)?;
     let message = ask.store.update_message(&ask.head.queue_at()?, update).await?;
+    ask.touches_message(message.id, message.dequeued, message.place.visible);
     Ok(Answer::new(StatusCode::NO_CONTENT)
         .text(&name::POP_RECEIPT, message.receipt().to_string())
         .date(&name::TIME_NEXT_VISIBLE, message.place.visible))

@@ -32,12 +32,14 @@ fn renames(head: &Head) -> bool {
 /// Why it is not done.
 pub(super) fn refusal(identity: &Identity, head: &Head, accounts: &Accounts) -> Refusal {
     let is_hierarchical = accounts.get(&head.account).is_some_and(|account| account.settings().hierarchical_namespace);
-    match identity {
+    if let Identity::Anonymous = identity {
         // On this endpoint a request without credentials is 403 and gets no challenge (observed).
-        Identity::Anonymous => Refusal::AuthenticationFailed { detail: "".into() },
+        Refusal::AuthenticationFailed { detail: "".into() }
+    } else if is_hierarchical {
         // 501, because a 500 would make SDKs try again for a minute.
-        _ if is_hierarchical => Refusal::NotImplemented { what: "The Data Lake API".into() },
-        _ => Refusal::HierarchicalNamespaceNotEnabled,
+        Refusal::NotImplemented { what: "The Data Lake API".into() }
+    } else {
+        Refusal::HierarchicalNamespaceNotEnabled
     }
 }
 

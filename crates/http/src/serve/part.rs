@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{Done, Echo, Edge, finish, refuse, route};
 use crate::answer::Payload;
 use crate::body::Upload;
-use crate::head::{Arrival, Head, PathStyle};
+use crate::head::{Arrival, Head, Moved, PathStyle};
 use crate::operation::{self, Spec};
 
 impl Edge {
@@ -28,6 +28,7 @@ impl Edge {
         if self.options.path_style_only {
             parts.extensions.insert(PathStyle);
         }
+        parts.extensions.insert(Moved(outer.wall.ticks() - outer.machine.ticks()));
         let mut head = Head::read(parts, self.inner_arrival(outer))?;
         (head.version, head.version_sent) = (outer.version, outer.version_sent);
         Ok(head)

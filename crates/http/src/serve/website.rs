@@ -65,10 +65,7 @@ impl Edge {
         if !site.enabled {
             return Ok(missing(head));
         }
-        let path = match &head.target {
-            Target::Blob { blob, .. } => blob.as_str(),
-            _ => "",
-        };
+        let path = if let Target::Blob { blob, .. } = &head.target { blob.as_str() } else { "" };
         for blob in candidates(path, &site) {
             if let Some(answer) = self.document(head, &blob).await? {
                 return Ok(answer);
@@ -108,6 +105,8 @@ impl Edge {
             edge: self.clone(),
             beside: HeaderMap::new(),
             seals: std::sync::OnceLock::new(),
+            watch: None,
+            plan: None,
         };
         let answer = match head_only {
             true => get_blob_properties::run(&mut ask).await,

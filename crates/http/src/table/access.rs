@@ -85,7 +85,7 @@ pub fn may_change(grant: &Grant, account: &str, table: &TableName, change: &Chan
     may_reach(grant, table, &change.key)
 }
 
-/// Whether whoever holds a token may do this to `table`; who holds none is not asked.
+/// Whether a token allows this on `table`. Other credentials have been judged before.
 pub fn has_role(grant: &Grant, account: &str, table: &TableName, action: roles::Action) -> Result<(), Refusal> {
     match &grant.principal {
         Some(principal) if !principal.may(action, account, Some(table.as_str())) => {

@@ -65,6 +65,7 @@ async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
     match apply(ask, &operations).await {
         Ok((table, done)) => Ok(told(ask, &operations, &done, &table)),
         Err(Failure::Refused(Refusal::Table(Refused::InBatch { index, refusal }))) => {
+            ask.refused_for(index, &refusal);
             Ok(refused(ask, &operations, index, *refusal))
         }
         Err(failure) => Err(failure),
@@ -89,6 +90,7 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Do
         changes.push(change);
     }
     let changes = Arc::new(changes);
+    ask.touches_entities(table.name.as_str(), changes.iter());
     let after = match changes.as_slice() {
         [one] => {
             let after = ask.store.change_entity(&table, one.clone()).await;
@@ -149,9 +151,8 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         headers.insert(header::HOST, host.clone());
     }
     let target = target::target(path)?;
-    match &target {
-        head::Target::Table(Target::Entities(_) | Target::Entity { .. }) => {}
-        _ => return Err(invalid().into()),
+    if !matches!(&target, head::Target::Table(Target::Entities(_) | Target::Entity { .. })) {
+        return Err(invalid().into());
     }
     let head = Head {
         method: inner.method,
@@ -171,6 +172,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
         peer: outer.peer,
         now: outer.now,
         wall: outer.wall,
+        machine: outer.machine,
         request_id: outer.request_id,
     };
     Ok(Operation { head, body: inner.body })
@@ -289,7 +291,7 @@ fn write_part(out: &mut String, head: &Head, version: &'static str, answer: Answ
     }
     let body = match &answer.payload {
         Payload::Whole(body) => String::from_utf8_lossy(body),
-        Payload::Empty | Payload::Stream(_) | Payload::Produced(_) => "".into(),
+        Payload::Empty | Payload::Stream(_) | Payload::Produced(_) | Payload::Cut(..) => "".into(),
     };
     end(out, head, &body);
 }

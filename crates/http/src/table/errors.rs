@@ -64,7 +64,7 @@ impl Manner {
         if let Some(challenge) = status.challenge() {
             answer = answer.constant(&name::WWW_AUTHENTICATE, challenge);
         }
-        // Rule T1: whoever proved to be somebody is refused as the operation would.
+        // Rule T1: a request with a valid credential is refused as the operation refuses.
         let admitted = self.admitted || is_of_rights(failure);
         // Rule T3.
         if let Some(preference) = self.preference.filter(|_| admitted) {
@@ -100,25 +100,22 @@ fn is_of_rights(failure: &Failure) -> bool {
 /// Whether a refusal came from what an operation did, and not from how the request was written.
 pub fn is_of_the_state(failure: &Failure) -> bool {
     let Failure::Refused(refusal) = failure else { return false };
-    match refusal {
-        Refusal::ResourceNotFound => true,
-        Refusal::Table(refused) => match refused {
-            Refused::NameLength | Refused::TableNotFound | Refused::InvalidInput(_) => false,
-            Refused::NumberOfKeys { .. } | Refused::NotImplemented | Refused::MethodNotAllowed => false,
-            Refused::JsonVerboseFormatNotSupported | Refused::AtomFormatNotSupported => false,
-            Refused::MediaTypeNotSupported => false,
-            Refused::XMethodNotUsingPost | Refused::XMethodIncorrectCount | Refused::XMethodIncorrectValue => false,
-            Refused::TableAlreadyExists | Refused::EntityAlreadyExists => true,
-            Refused::UpdateConditionNotSatisfied | Refused::PropertiesNeedValue => true,
-            Refused::PropertyNameInvalid | Refused::PropertyNameTooLong | Refused::PropertyValueTooLarge => true,
-            Refused::TooManyProperties | Refused::EntityTooLarge | Refused::KeyValueTooLarge => true,
-            Refused::PrimaryKeyPropertyIsInvalidType | Refused::DuplicatePropertiesSpecified => true,
-            Refused::OutOfRange { .. } => true,
-            Refused::InvalidDuplicateRow | Refused::CommandsInBatchActOnDifferentPartitions => true,
-            Refused::TooManyOperations => true,
-            Refused::InBatch { refusal, .. } => is_of_the_state(&Failure::Refused((**refusal).clone())),
-        },
-        _ => false,
+    let Refusal::Table(refused) = refusal else { return *refusal == Refusal::ResourceNotFound };
+    match refused {
+        Refused::NameLength | Refused::TableNotFound | Refused::InvalidInput(_) => false,
+        Refused::NumberOfKeys { .. } | Refused::NotImplemented | Refused::MethodNotAllowed => false,
+        Refused::JsonVerboseFormatNotSupported | Refused::AtomFormatNotSupported => false,
+        Refused::MediaTypeNotSupported => false,
+        Refused::XMethodNotUsingPost | Refused::XMethodIncorrectCount | Refused::XMethodIncorrectValue => false,
+        Refused::TableAlreadyExists | Refused::EntityAlreadyExists => true,
+        Refused::UpdateConditionNotSatisfied | Refused::PropertiesNeedValue => true,
+        Refused::PropertyNameInvalid | Refused::PropertyNameTooLong | Refused::PropertyValueTooLarge => true,
+        Refused::TooManyProperties | Refused::EntityTooLarge | Refused::KeyValueTooLarge => true,
+        Refused::PrimaryKeyPropertyIsInvalidType | Refused::DuplicatePropertiesSpecified => true,
+        Refused::OutOfRange { .. } => true,
+        Refused::InvalidDuplicateRow | Refused::CommandsInBatchActOnDifferentPartitions => true,
+        Refused::TooManyOperations => true,
+        Refused::InBatch { refusal, .. } => is_of_the_state(&Failure::Refused((**refusal).clone())),
     }
 }
 

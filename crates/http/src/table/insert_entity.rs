@@ -37,6 +37,7 @@ pub async fn change(ask: &mut Ask) -> Result<Answer, Failure> {
         ask.beside.insert(name::CACHE_CONTROL.clone(), http::HeaderValue::from_static("no-cache"));
         return Err(refusal.into());
     }
+    ask.touches_entities(table.name.as_str(), [&*change]);
     let after = ask.store.change_entity(&table, change.clone()).await?;
     Ok(changed(&ask.head, &endpoint(&ask.head), || format, &table.name, &change, &after).answer())
 }

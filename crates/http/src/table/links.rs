@@ -56,3 +56,8 @@ pub fn metadata(head: &Head, what: &str, element: bool) -> String {
     let element = if element { "/@Element" } else { "" };
     format!("{}$metadata#{what}{element}{}", endpoint(head), select.unwrap_or_default())
 }
+
+/// A key as one segment of a path.
+pub(crate) fn encoded_key(key: &str) -> std::borrow::Cow<'_, str> {
+    utf8_percent_encode(key, IN_KEY).into()
+}

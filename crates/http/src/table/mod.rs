@@ -35,6 +35,7 @@ mod target;
 
 pub use access::{CHALLENGE_SINCE, scope, signed_for, unauthenticated, untunnel};
 pub use errors::Manner;
+pub(crate) use links::encoded_key;
 pub use target::{Target, target};
 
 use crate::operation::{Operation, served_table};

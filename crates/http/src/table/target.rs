@@ -41,6 +41,14 @@ impl Target {
             Target::Tables | Target::Batch => None,
         }
     }
+
+    /// The keys of the entity, where the path names one.
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Target::Entity { key, .. } => key.as_ref(),
+            Target::Tables | Target::Table(_) | Target::Entities(_) | Target::Batch => None,
+        }
+    }
 }
 
 /// `rest` is the path behind the account, without its leading slash, percent-encoded.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Clock, Memory, Stamp, content};
 use lazuli_http::auth::{Mode, Trust};
+use lazuli_http::recorder::Recorder;
 use lazuli_http::{Accounts, Edge, Options, Service};
 use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
@@ -79,6 +80,13 @@ impl Server {
                 tokio::task::yield_now().await;
             }
         }
+    }
+
+    /// Records from now on.
+    pub fn record(&self, bytes: u64) -> Arc<Recorder> {
+        let recorder = Arc::new(Recorder::new(bytes));
+        self.edge.record(recorder.clone());
+        recorder
     }
 
     pub fn allow_sources(&self, sources: lazuli_http::sources::Sources) {

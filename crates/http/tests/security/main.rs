@@ -348,7 +348,7 @@ async fn no_one_gets_in() {
     assert!(tried > 500, "only {tried} were tried");
 }
 
-/// The matrix tries the operations themselves: whoever may is not refused for who they are.
+/// The matrix tries the operations themselves: a credential that suffices is not refused.
 #[tokio::test]
 async fn who_may_gets_in() {
     let mut wrong = Vec::new();

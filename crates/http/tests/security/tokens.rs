@@ -41,7 +41,7 @@ fn ask_as(spec: &'static Spec, authorization: String) -> String {
     request.text(&Credential::Header(authorization))
 }
 
-/// Whatever they say of whoever asks, or ask for others.
+/// Tokens with any claims about the caller, or for another audience.
 fn is_for_anybody(spec: &Spec) -> bool {
     spec.restype == Some("account") || spec.comp == Some("batch") || spec.on == On::Batch
 }

@@ -131,7 +131,7 @@ impl CopyBlob {
         let held = current.map_or(Lease::Available, |blob| blob.lease).at(now);
         by_side(&self.conditions, current.map(seen), Conditions::permit_replace, Refusal::TargetConditionNotMet)
             .or_else(|unmet| match (unmet, self.lease) {
-                // As for every replacement: whoever holds the lease may overwrite in spite of `If-None-Match: *`.
+                // As for every replacement: the holder of the lease may overwrite in spite of `If-None-Match: *`.
                 (Refusal::BlobAlreadyExists, Some(_)) => Ok(()),
                 (unmet, _) => Err(unmet),
             })?;

@@ -1,4 +1,4 @@
-//! Set Blob Expiry: a time after which the blob is no more. Whoever looks then finds nothing ([`Blob::at`]), whether or not
+//! Set Blob Expiry: a time after which the blob is no more. A read after it finds nothing ([`Blob::at`]), whether or not
 //! it has been swept yet.
 
 use crate::blob::{Blob, existing};

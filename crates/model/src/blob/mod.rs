@@ -1,7 +1,7 @@
 //! Blobs: their record, and what each operation makes of it. One file per family of operations.
 //!
 //! Order of refusals: conditions, absent, lease, the blob's own state. One exception, observed on the service:
-//! `If-None-Match: *` looks at the lease first, and whoever holds the lease may overwrite in spite of it
+//! `If-None-Match: *` looks at the lease first, and the holder of the lease may overwrite in spite of it
 //! (`permit_replacement`).
 
 mod append;

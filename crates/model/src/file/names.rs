@@ -18,9 +18,9 @@ pub struct EntryName(String);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FilePath(Vec<EntryName>);
 
-pub const NAME_MAX: usize = 255;
-pub const PATH_MAX: usize = 2048;
-pub const DEPTH_MAX: usize = 250;
+pub(super) const NAME_MAX: usize = 255;
+pub(super) const PATH_MAX: usize = 2048;
+pub(super) const DEPTH_MAX: usize = 250;
 
 impl ShareName {
     pub fn parse(text: &str) -> Result<Self, Refusal> {

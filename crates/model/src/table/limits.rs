@@ -32,7 +32,7 @@ pub fn check(key: &Key, properties: &[(String, Value)]) -> Result<(), Refusal> {
     if size > ENTITY_MAX { Err(Refused::EntityTooLarge.into()) } else { Ok(()) }
 }
 
-pub fn check_key(name: &'static str, value: &str) -> Result<(), Refusal> {
+pub(super) fn check_key(name: &'static str, value: &str) -> Result<(), Refusal> {
     if units(value) > KEY_UNITS_MAX {
         return Err(Refused::KeyValueTooLarge.into());
     }

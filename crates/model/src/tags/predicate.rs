@@ -90,15 +90,15 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
 
-    pub fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         self.rest
     }
 
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.rest.trim_start().is_empty()
     }
 
@@ -131,20 +131,20 @@ impl<'a> Parser<'a> {
         Some(Node::Compare { name: name.to_owned(), operator, value: value.to_owned() })
     }
 
-    pub fn name(&mut self) -> Option<&'a str> {
+    pub(super) fn name(&mut self) -> Option<&'a str> {
         if self.take("\"") { self.until('"') } else { self.word() }
     }
 
-    pub fn operator(&mut self) -> Option<Operator> {
+    pub(super) fn operator(&mut self) -> Option<Operator> {
         Operator::SIGNS.iter().find(|(sign, _)| self.take(sign)).map(|(_, operator)| *operator)
     }
 
-    pub fn value(&mut self) -> Option<&'a str> {
+    pub(super) fn value(&mut self) -> Option<&'a str> {
         if self.take("'") { self.until('\'') } else { None }
     }
 
     /// Whether `word` comes next.
-    pub fn join(&mut self, word: &str) -> bool {
+    pub(super) fn join(&mut self, word: &str) -> bool {
         let rest = self.rest.trim_start();
         let ahead = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
         if !rest[..ahead].eq_ignore_ascii_case(word) {
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    pub fn take(&mut self, sign: &str) -> bool {
+    pub(super) fn take(&mut self, sign: &str) -> bool {
         let after = self.rest.trim_start().strip_prefix(sign);
         self.rest = after.unwrap_or(self.rest);
         after.is_some()

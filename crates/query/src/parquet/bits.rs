@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-pub struct Hybrid {
+pub(super) struct Hybrid {
     bytes: Bytes,
     at: usize,
     width: u8,
@@ -22,17 +22,17 @@ enum Run {
 }
 
 impl Hybrid {
-    pub fn new(bytes: Bytes, width: u8) -> Self {
+    pub(super) fn new(bytes: Bytes, width: u8) -> Self {
         Self { bytes, at: 0, width, run: Run::Same { left: 0, value: 0 } }
     }
 
     /// Packed to the end, without runs.
-    pub fn packed(bytes: Bytes, width: u8) -> Self {
+    pub(super) fn packed(bytes: Bytes, width: u8) -> Self {
         Self { bytes, at: 0, width, run: Run::Packed { left: u64::MAX, bit: 0 } }
     }
 
     /// `None` where there are none left.
-    pub fn next(&mut self) -> Option<u32> {
+    pub(super) fn next(&mut self) -> Option<u32> {
         loop {
             match &mut self.run {
                 Run::Same { left, value } if *left > 0 => {

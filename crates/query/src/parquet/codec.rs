@@ -7,7 +7,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::{Bad, PAGE_MOST};
 
-pub fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, Bad> {
+pub(super) fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, Bad> {
     if length == 0 {
         return Ok(Bytes::new());
     }

@@ -20,7 +20,7 @@ const DICTIONARY_MAX: usize = 8 << 20;
 /// The header of a page, with whatever statistics are in it.
 const HEADER_MAX: usize = 1 << 20;
 
-pub struct Column {
+pub(super) struct Column {
     bytes: Bytes,
     codec: i64,
     form: Form,
@@ -70,7 +70,7 @@ enum Values {
 }
 
 impl Column {
-    pub fn new(bytes: Bytes, chunk: Chunk, leaf: &Node, form: Form) -> Self {
+    pub(super) fn new(bytes: Bytes, chunk: Chunk, leaf: &Node, form: Form) -> Self {
         Self {
             bytes,
             codec: chunk.codec,
@@ -85,7 +85,7 @@ impl Column {
     }
 
     /// The levels of what comes next: repetition and definition. `None` at the end.
-    pub fn peek(&mut self, costs: &Costs<'_>) -> Result<Option<(u16, u16)>, Bad> {
+    pub(super) fn peek(&mut self, costs: &Costs<'_>) -> Result<Option<(u16, u16)>, Bad> {
         if self.next.is_none() && self.left > 0 {
             while self.page.as_ref().is_none_or(|page| page.left == 0) {
                 self.turn(costs)?;
@@ -107,7 +107,7 @@ impl Column {
     }
 
     /// What comes next: null where its level is not the leaf's own.
-    pub fn take(&mut self, costs: &Costs<'_>) -> Result<Json, Bad> {
+    pub(super) fn take(&mut self, costs: &Costs<'_>) -> Result<Json, Bad> {
         let (_, definition) = self.peek(costs)?.ok_or(Bad::Corrupt)?;
         costs.budget.steps(1)?;
         self.next = None;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::Bad;
 
 /// DELTA_BINARY_PACKED: blocks of miniblocks, in which the differences are packed in bits.
-pub struct Deltas {
+pub(super) struct Deltas {
     bytes: Bytes,
     at: usize,
     /// Of a miniblock, how many numbers.
@@ -31,7 +31,7 @@ struct Packed {
 }
 
 impl Deltas {
-    pub fn new(bytes: Bytes) -> Result<Self, Bad> {
+    pub(super) fn new(bytes: Bytes) -> Result<Self, Bad> {
         let mut at = 0;
         let mut header = [0; 3];
         for number in &mut header {
@@ -44,7 +44,7 @@ impl Deltas {
         Ok(Self { bytes, at, per, miniblocks, left, value, least: 0, widths: (0, 0), packed: Packed::default() })
     }
 
-    pub fn next(&mut self) -> Result<i64, Bad> {
+    pub(super) fn next(&mut self) -> Result<i64, Bad> {
         self.left = self.left.checked_sub(1).ok_or(Bad::Corrupt)?;
         let value = self.value;
         if self.left > 0 {
@@ -59,7 +59,7 @@ impl Deltas {
     }
 
     /// What comes after the numbers, of which none was taken yet.
-    pub fn rest(&self) -> Result<Bytes, Bad> {
+    pub(super) fn rest(&self) -> Result<Bytes, Bad> {
         let mut walk = Self { bytes: self.bytes.clone(), widths: self.widths, packed: Packed::default(), ..*self };
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
@@ -95,39 +95,39 @@ impl Deltas {
 }
 
 /// DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes.
-pub struct Lengths {
+pub(super) struct Lengths {
     lengths: Deltas,
     bytes: Bytes,
 }
 
 impl Lengths {
-    pub fn new(bytes: Bytes) -> Result<Self, Bad> {
+    pub(super) fn new(bytes: Bytes) -> Result<Self, Bad> {
         let lengths = Deltas::new(bytes)?;
         let bytes = lengths.rest()?;
         Ok(Self { lengths, bytes })
     }
 
-    pub fn next(&mut self) -> Result<Bytes, Bad> {
+    pub(super) fn next(&mut self) -> Result<Bytes, Bad> {
         let length = usize::try_from(self.lengths.next()?).ok().filter(|length| *length <= self.bytes.len());
         Ok(self.bytes.split_to(length.ok_or(Bad::Corrupt)?))
     }
 }
 
 /// DELTA_BYTE_ARRAY: how much of the value before each one begins with, then what else it has.
-pub struct Prefixes {
+pub(super) struct Prefixes {
     prefixes: Deltas,
     suffixes: Lengths,
     last: Vec<u8>,
 }
 
 impl Prefixes {
-    pub fn new(bytes: Bytes) -> Result<Self, Bad> {
+    pub(super) fn new(bytes: Bytes) -> Result<Self, Bad> {
         let prefixes = Deltas::new(bytes)?;
         let suffixes = Lengths::new(prefixes.rest()?)?;
         Ok(Self { prefixes, suffixes, last: Vec::new() })
     }
 
-    pub fn next(&mut self) -> Result<&[u8], Bad> {
+    pub(super) fn next(&mut self) -> Result<&[u8], Bad> {
         let prefix = usize::try_from(self.prefixes.next()?).ok().filter(|prefix| *prefix <= self.last.len());
         self.last.truncate(prefix.ok_or(Bad::Corrupt)?);
         self.last.extend_from_slice(&self.suffixes.next()?);

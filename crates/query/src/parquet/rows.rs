@@ -13,7 +13,7 @@ const VALUE_BYTES: usize = 16;
 /// What a row costs, even one without columns.
 const ROW_STEPS: u64 = 32;
 
-pub struct Rows {
+pub(super) struct Rows {
     /// By their place in the schema; `None` for what nobody asked for.
     columns: Vec<Option<Column>>,
     /// Of this row.
@@ -28,11 +28,11 @@ struct Row<'a> {
 }
 
 impl Rows {
-    pub fn new(columns: Vec<Option<Column>>) -> Self {
+    pub(super) fn new(columns: Vec<Option<Column>>) -> Self {
         Self { columns, room: 0 }
     }
 
-    pub fn next(&mut self, fields: &[Node], costs: &Costs<'_>) -> Result<Json, Bad> {
+    pub(super) fn next(&mut self, fields: &[Node], costs: &Costs<'_>) -> Result<Json, Bad> {
         self.room = RECORD_MAX;
         let mut row = Row { columns: &mut self.columns, room: &mut self.room, costs };
         let mut record = Map::new();

@@ -5,23 +5,23 @@ use lazuli_model::depth::{self, Depth};
 use super::thrift::{Kind, Reader};
 
 /// Leaves of a schema.
-pub const COLUMNS_MAX: usize = 1024;
+pub(super) const COLUMNS_MAX: usize = 1024;
 /// Row groups of a file.
 const GROUPS_MAX: usize = 1 << 16;
 
-pub struct File {
+pub(super) struct File {
     pub fields: Vec<Node>,
     pub groups: Vec<Group>,
 }
 
 /// The columns of some rows, in the order of the schema's leaves.
-pub struct Group {
+pub(super) struct Group {
     pub rows: u64,
     pub chunks: Vec<Chunk>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Chunk {
+pub(super) struct Chunk {
     pub codec: i64,
     pub values: u64,
     pub offset: u64,
@@ -32,7 +32,7 @@ pub struct Chunk {
 
 /// A field of the schema. Levels are those at which it is there at all.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub(super) struct Node {
     pub name: String,
     pub optional: bool,
     pub repeated: bool,
@@ -42,7 +42,7 @@ pub struct Node {
 }
 
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub(super) enum Shape {
     Leaf {
         column: usize,
         form: Form,
@@ -55,13 +55,13 @@ pub enum Shape {
 
 /// How a leaf is stored, and what it means.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub(super) struct Form {
     pub physical: Physical,
     pub meaning: Meaning,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Physical {
+pub(super) enum Physical {
     Boolean,
     Int32,
     Int64,
@@ -73,7 +73,7 @@ pub enum Physical {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub(super) enum Meaning {
     Plain,
     Text,
     Unsigned,
@@ -90,7 +90,7 @@ pub enum Meaning {
 
 impl Node {
     /// The first of the columns below.
-    pub fn first_column(&self) -> Option<usize> {
+    pub(super) fn first_column(&self) -> Option<usize> {
         match &self.shape {
             Shape::Leaf { column, .. } => Some(*column),
             Shape::Group(children) => children.iter().find_map(Node::first_column),
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    pub fn each_column<'a>(&'a self, act: &mut dyn FnMut(usize, &'a Node, Form)) {
+    pub(super) fn each_column<'a>(&'a self, act: &mut dyn FnMut(usize, &'a Node, Form)) {
         match &self.shape {
             Shape::Leaf { column, form } => act(*column, self, *form),
             Shape::Group(children) => children.iter().for_each(|child| child.each_column(act)),
@@ -108,7 +108,7 @@ impl Node {
 }
 
 /// `None` for what is not read as the metadata of a file.
-pub fn read(bytes: &[u8]) -> Option<File> {
+pub(super) fn read(bytes: &[u8]) -> Option<File> {
     let mut reader = Reader::new(bytes);
     let (mut schema, mut groups) = (None, Vec::new());
     let mut fields = reader.fields(depth::THRIFT)?;

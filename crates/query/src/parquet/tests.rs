@@ -154,6 +154,17 @@ fn whole_queries() {
     assert!(memory > 0 && memory < 1 << 20, "{memory}");
 }
 
+/// Aggregates count wherever they stand in an expression. One that was left behind took no value, and the next one took its.
+#[test]
+fn aggregates_within_expressions() {
+    let columns = "COUNT(*) BETWEEN 1 AND 9, MAX(id) IN (1, MIN(id)), SUM(id) IS NULL, CAST(MIN(id) AS STRING) LIKE '%', COUNT(*)";
+    let (text, ..) = answer(&format!("SELECT {columns} FROM BlobStorage WHERE id > 3"), TYPED);
+    let wanted = [("_1", "true"), ("_2", "false"), ("_3", "false"), ("_4", "true"), ("_5", "2")];
+    for (name, value) in wanted {
+        assert!(text.contains(&format!("\"{name}\":{value}")), "{name}: {text}");
+    }
+}
+
 /// C2: lists within lists ran the process out of stack.
 #[test]
 fn deep_metadata_is_damage() {

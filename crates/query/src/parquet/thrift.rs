@@ -3,48 +3,48 @@
 
 use lazuli_model::depth::Depth;
 
-pub struct Reader<'a> {
+pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 /// How a field is written: the low half of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind(u8);
+pub(super) struct Kind(u8);
 
 const TRUE: Kind = Kind(1);
 const FALSE: Kind = Kind(2);
 const STRUCT: Kind = Kind(12);
 
 /// A struct that is being read.
-pub struct Fields {
+pub(super) struct Fields {
     last: i16,
     /// For what is inside.
     pub depth: Depth,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// How much has been read.
-    pub fn at(&self) -> usize {
+    pub(super) fn at(&self) -> usize {
         self.at
     }
 
     /// Begins a struct; then call `next` until it gives no field.
-    pub fn fields(&self, depth: Depth) -> Option<Fields> {
+    pub(super) fn fields(&self, depth: Depth) -> Option<Fields> {
         Some(Fields { last: 0, depth: depth.deeper()? })
     }
 
     /// Begins a struct that is a field.
-    pub fn structure(&self, kind: Kind, depth: Depth) -> Option<Fields> {
+    pub(super) fn structure(&self, kind: Kind, depth: Depth) -> Option<Fields> {
         if kind == STRUCT { self.fields(depth) } else { None }
     }
 
     /// The next field: its number and how it is written. It has to be read, or skipped. `Some(None)` at the end of the struct.
-    pub fn next(&mut self, fields: &mut Fields) -> Option<Option<(i16, Kind)>> {
+    pub(super) fn next(&mut self, fields: &mut Fields) -> Option<Option<(i16, Kind)>> {
         let head = self.byte()?;
         if head == 0 {
             return Some(None);
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         Some(Some((fields.last, Kind(head & 15))))
     }
 
-    pub fn int(&mut self, kind: Kind) -> Option<i64> {
+    pub(super) fn int(&mut self, kind: Kind) -> Option<i64> {
         match kind.0 {
             3 => Some(i64::from(self.byte()? as i8)),
             4..=6 => self.zigzag(),
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Of a field, whose header is its value.
-    pub fn flag(&self, kind: Kind) -> Option<bool> {
+    pub(super) fn flag(&self, kind: Kind) -> Option<bool> {
         match kind {
             TRUE => Some(true),
             FALSE => Some(false),
@@ -73,18 +73,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn text(&mut self, kind: Kind) -> Option<&'a str> {
+    pub(super) fn text(&mut self, kind: Kind) -> Option<&'a str> {
         std::str::from_utf8(if kind == Kind(8) { self.binary()? } else { return None }).ok()
     }
 
     /// How many structs a list has; they follow.
-    pub fn structs(&mut self, kind: Kind) -> Option<u64> {
+    pub(super) fn structs(&mut self, kind: Kind) -> Option<u64> {
         let (count, inner) = if matches!(kind.0, 9 | 10) { self.list()? } else { return None };
         (count == 0 || inner == STRUCT).then_some(count)
     }
 
     /// Passes over a field.
-    pub fn skip(&mut self, kind: Kind, depth: Depth) -> Option<()> {
+    pub(super) fn skip(&mut self, kind: Kind, depth: Depth) -> Option<()> {
         if kind == TRUE || kind == FALSE { Some(()) } else { self.skip_value(kind, depth) }
     }
 

@@ -17,7 +17,7 @@ const END: i128 = 3_155_378_975_999_999_999;
 const JULIAN: i128 = 2_440_588;
 
 /// `None`: the length comes first.
-pub fn plain_length(physical: Physical) -> Option<usize> {
+pub(super) fn plain_length(physical: Physical) -> Option<usize> {
     match physical {
         Physical::Boolean => Some(1),
         Physical::Int32 | Physical::Float => Some(4),
@@ -28,7 +28,7 @@ pub fn plain_length(physical: Physical) -> Option<usize> {
     }
 }
 
-pub fn json(form: Form, bytes: &[u8]) -> Result<Json, Bad> {
+pub(super) fn json(form: Form, bytes: &[u8]) -> Result<Json, Bad> {
     Ok(match form.physical {
         Physical::Boolean => Json::Bool(bytes.first() == Some(&1)),
         Physical::Int32 => {
@@ -76,10 +76,10 @@ fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Bad> {
 
 fn integer(meaning: Meaning, number: i128) -> Json {
     match meaning {
-        Meaning::Date => match time(EPOCH + number * DAY) {
-            Json::String(text) => text[..10].into(),
-            other => other,
-        },
+        Meaning::Date => {
+            let time = time(EPOCH + number * DAY);
+            if let Json::String(text) = &time { text[..10].into() } else { time }
+        }
         Meaning::Time { times, over } => time(EPOCH + number * i128::from(times) / i128::from(over)),
         Meaning::Decimal { scale } => decimal(number, scale),
         Meaning::Plain | Meaning::Text | Meaning::Unsigned => i64::try_from(number).map_or(Json::Null, Json::from),

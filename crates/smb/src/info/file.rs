@@ -172,13 +172,13 @@ impl Rename {
     /// The byte of the older classes; what lies behind it means nothing.
     pub fn parse(class: Class, input: Bytes) -> Parsed<Self> {
         let rename = Self::from_bytes(input)?;
-        match class {
-            Class::RenameEx => Ok(rename),
-            Class::Rename | Class::Link => {
-                let replace = rename.flags.0 & 0xff != 0;
-                Ok(Self { flags: RenameFlags(u32::from(replace)), ..rename })
-            }
-            _ => Err(Malformed::Value),
+        if class == Class::RenameEx {
+            Ok(rename)
+        } else if matches!(class, Class::Rename | Class::Link) {
+            let replace = rename.flags.0 & 0xff != 0;
+            Ok(Self { flags: RenameFlags(u32::from(replace)), ..rename })
+        } else {
+            Err(Malformed::Value)
         }
     }
 }

@@ -107,10 +107,9 @@ impl Client {
     }
 
     fn refused(&self) -> Refused {
-        match self.run().0 {
-            Step::Refused(refused) => refused,
-            other => panic!("{other:?} for {:?}", self.user),
-        }
+        let step = self.run().0;
+        let Step::Refused(refused) = step else { panic!("{step:?} for {:?}", self.user) };
+        refused
     }
 
     fn gets_in(&self) {
@@ -248,10 +247,9 @@ fn tokens_cut_short_are_refused() {
     }
     let challenged = || {
         let mut logon = Logon::new("lazuli");
-        match logon.step(negotiate.clone().into(), FileTime(7), [3; 8], accounts) {
-            Step::Continue(challenge) => (logon, challenge),
-            other => panic!("{other:?}"),
-        }
+        let step = logon.step(negotiate.clone().into(), FileTime(7), [3; 8], accounts);
+        let Step::Continue(challenge) = step else { panic!("{step:?}") };
+        (logon, challenge)
     };
     let (message, ..) = CLIENT.authenticate(&negotiate, &challenged().1);
     for end in 0..message.len() {

@@ -62,10 +62,10 @@ impl Command {
     }
 
     pub fn code(self) -> u16 {
-        match self {
-            Self::Unknown(code) => code,
-            known => Self::KNOWN.iter().position(|command| *command == known).map_or(u16::MAX, |at| at as u16),
+        if let Self::Unknown(code) = self {
+            return code;
         }
+        Self::KNOWN.iter().position(|command| *command == self).map_or(u16::MAX, |at| at as u16)
     }
 }
 

@@ -93,10 +93,7 @@ impl Request {
 
     /// With `header` in front, whose command has to be this one's.
     pub fn encode(&self, header: &Header) -> Encoded {
-        let payload = match self {
-            Self::Write(request) => request.data.clone(),
-            _ => Bytes::new(),
-        };
+        let payload = if let Self::Write(request) = self { request.data.clone() } else { Bytes::new() };
         let head = headed(header, |sink| match self {
             Self::Negotiate(body) => sink.write(body),
             Self::SessionSetup(body) => sink.write(body),
@@ -200,10 +197,7 @@ impl Response {
 
     /// With `header` in front, whose status has to fit: an error's with `Error`, another with anything else.
     pub fn encode(&self, header: &Header) -> Encoded {
-        let payload = match self {
-            Self::Read(response) => response.data.clone(),
-            _ => Bytes::new(),
-        };
+        let payload = if let Self::Read(response) = self { response.data.clone() } else { Bytes::new() };
         let head = headed(header, |sink| match self {
             Self::Negotiate(body) => sink.write(body),
             Self::SessionSetup(body) => sink.write(body),

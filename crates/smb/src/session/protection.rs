@@ -61,11 +61,13 @@ pub fn accept(command: Command, standing: Standing, arrived: Arrived) -> Result<
             (_, _) => Err(Status::UserSessionDeleted),
         },
         Standing::Valid { sealed } => keyed(sealed, arrived),
-        Standing::Expired { sealed } => match command {
+        Standing::Expired { sealed } => {
+            let answer = keyed(sealed, arrived);
             // To log on again, to leave, and to let go.
-            Command::SessionSetup | Command::Logoff | Command::Close | Command::Lock => keyed(sealed, arrived),
-            _ => keyed(sealed, arrived).and(Err(Status::NetworkSessionExpired)),
-        },
+            let is_allowed =
+                matches!(command, Command::SessionSetup | Command::Logoff | Command::Close | Command::Lock);
+            if is_allowed { answer } else { answer.and(Err(Status::NetworkSessionExpired)) }
+        }
     }
 }
 

@@ -223,7 +223,13 @@ impl Client {
                 self.pipes.remove(&request.file.volatile);
                 Ok(Response::Close(CloseResponse::default()))
             }
-            _ => Err(Status::NotSupported),
+            Request::Negotiate(_)
+            | Request::SessionSetup(_)
+            | Request::Flush(_)
+            | Request::Lock(_)
+            | Request::Cancel => Err(Status::NotSupported),
+            Request::QueryDirectory(_) | Request::ChangeNotify(_) => Err(Status::NotSupported),
+            Request::SetInfo(_) | Request::OplockBreak(_) => Err(Status::NotSupported),
         })
     }
 

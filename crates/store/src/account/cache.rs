@@ -41,7 +41,7 @@ impl Cache {
 
     pub fn keep(&self, name: &AccountName, account: Option<Account>, stamp: u64, turn: u64) -> KnownAccount {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // The same values stay the same place in memory: whoever prepared something from them sees that it still holds.
+        // The same values stay at the same place in memory, so that a cache made from them sees that it still holds.
         let before = known.by_name.get(name).map(|(_, before)| before.clone());
         let settings = account.as_ref().map(|account| account.settings.clone()).unwrap_or_default();
         let fresh = match before {

@@ -1,16 +1,18 @@
 //! Accounts and their settings: one record each, in the root. What is read for every request is kept in memory.
 //!
-//! Held true: what this process changed is seen at once by whoever asks afterwards; what another process changed, within
+//! Held true: what this process changed is seen at once by every later request; what another process changed, within
 //! [`STALE_TICKS`].
 
 mod cache;
 mod change_account;
 mod delete_account;
+mod reset;
 mod stored;
 
 pub(crate) use cache::Cache;
 pub use cache::KnownAccount;
 pub use change_account::Changes;
+pub use reset::Emptied;
 pub(crate) use stored::{AccountRow, read_account, read_settings, write_account};
 pub use stored::{SealedAccounts, SecretsTrouble};
 

@@ -15,7 +15,7 @@ impl Store {
             let old = base(txn, &keys)?.ok_or(Refusal::BlobNotFound)?;
             let blob = abort.decide(Some(&old), now(txn))?;
             change(txn, &keys, &old, &blob);
-            txn.delete(keys.errand());
+            txn.delete(keys.long_copy());
             Ok(blob)
         })
         .await

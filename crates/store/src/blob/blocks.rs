@@ -83,7 +83,7 @@ pub(super) fn all_committed(txn: &mut Txn<'_>, keys: &BlobKeys, blob: Option<&Bl
 }
 
 impl Store {
-    /// The same as [`all_uncommitted`], in several looks: whoever relies on it makes sure that `pending` is still so.
+    /// The same as [`all_uncommitted`], in several looks: the caller makes sure that `pending` has not changed.
     pub(super) async fn uncommitted(&self, keys: &BlobKeys, pending: Option<&Pending>) -> Result<Vec<Found>, Failure> {
         let mut blocks = Vec::new();
         let mut from = pending.map(|pending| (pending.epoch, keys.blocks(pending.epoch)));

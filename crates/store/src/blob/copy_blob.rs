@@ -1,5 +1,5 @@
 //! Copy Blob, Copy Blob From URL and Put Blob From URL, from a blob that is stored here: the manifest is copied, and the pieces
-//! are shared (`lending`). Bytes are copied only where they cannot be shared.
+//! are shared (`shared_pieces`). Bytes are copied only where they cannot be shared.
 //!
 //! A copy within one partition (a snapshot or a version over its base) shares the content itself, as a snapshot does.
 
@@ -17,9 +17,9 @@ use super::{base, reader::Reader};
 use crate::claims::{Trash, claim_staged, raise, share};
 use crate::crypt::Lock;
 use crate::keys::BlobKeys;
-use crate::lending::CLAIM_SECONDS;
 use crate::manifest::{Loaded, Manifest};
 use crate::records::{Claim, Entry, Kept, Run};
+use crate::shared_pieces::CLAIM_SECONDS;
 use crate::transact::{Decided, get, now};
 use crate::upload::INLINE_MAX;
 use crate::{BlobAt, Failure, Received, Store};

@@ -1,7 +1,7 @@
 //! Copy Blob of a page blob or an append blob: its windows are copied, and its pieces shared; holes cost nothing.
 //!
 //! One with more windows than a transaction takes is copied in steps, into a content that no record has yet, and the last step
-//! gives it to the blob; so nobody sees half a copy. An errand names that content meanwhile, for whoever finds it abandoned.
+//! gives it to the blob; so nobody sees half a copy. A LongCopy row names that content meanwhile, so that the sweeper finds it if it is abandoned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Timestamp};
 
 use super::copy_blob::{Decide, holds};
-use super::errands::{drop_build, is_at, supersede};
 use super::get_blob::stored;
+use super::long_copies::{drop_build, is_at, supersede};
 use super::put_blob::drop_pending;
 use super::put_page::seen;
 use super::replace::replace;
@@ -23,8 +23,8 @@ use crate::claims::{Trash, share};
 use crate::crypt::Lock;
 use crate::feed::note;
 use crate::keys::BlobKeys;
-use crate::lending::CLAIM_SECONDS;
-use crate::records::{Errand, Kept, Run, Task, encode};
+use crate::records::{Kept, LongCopy, Run, Task, encode};
+use crate::shared_pieces::CLAIM_SECONDS;
 use crate::sparse::{Copy, Described, Wanted, describe};
 use crate::transact::{Decided, now};
 use crate::upload::{Broken, Source};
@@ -137,7 +137,7 @@ impl Store {
                 ready.copy.write(txn, &own, content)?;
                 let blob = if last {
                     if built.is_some() {
-                        txn.delete(own.errand());
+                        txn.delete(own.long_copy());
                     }
                     let content = ContentRef { blocks: source.blocks, ..ContentRef::sparse(content, source.length) };
                     Some(adopt(txn, &own, &keeping, content, &*decide, &mut trash)?)
@@ -145,8 +145,8 @@ impl Store {
                     if built.is_none() {
                         supersede(txn, &own, &mut trash)?;
                     }
-                    let errand = Errand { copy: id, alive: now(txn), task: Task::Build { content } };
-                    txn.put(own.errand(), encode(&errand));
+                    let long_copy = LongCopy { copy: id, alive: now(txn), task: Task::Build { content } };
+                    txn.put(own.long_copy(), encode(&long_copy));
                     None
                 };
                 Ok(Some((content, blob, trash.write(txn, &own))))

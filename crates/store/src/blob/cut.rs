@@ -1,4 +1,4 @@
-//! Snapshots that are deleted together. A few go in the transaction itself. Of many, it writes one row, the cut: whoever looks for a
+//! Snapshots that are deleted together. A few go in the transaction itself. Of many, it writes one row, the cut: a lookup of a
 //! snapshot looks whether it is behind the cut, and the sweeper deletes the rows, so many at a time.
 //!
 //! Held true: a snapshot whose time is not after the cut's is gone for every operation, or deleted softly if the cut says so.

@@ -11,6 +11,7 @@ use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
 use crate::sparse::{Batch, SparseReader};
 use crate::transact::{Decided, get, now};
+use crate::witness::{Found, found as found_at, saw};
 use crate::{BlobAt, Failure, Reader, Store};
 
 impl Store {
@@ -93,7 +94,12 @@ pub(super) fn stored(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which) -> Decide
             None => get::<Blob>(txn, &keys.base())?.filter(|blob| blob.version == Some(id)),
         },
     };
-    Ok(found.and_then(|blob| blob.at(now(txn))))
+    let now = now(txn);
+    let seen = found.and_then(|blob| blob.at(now));
+    if which == Which::Current {
+        saw(seen.as_ref().map_or(Found::Nothing, |blob| found_at(blob.etag.made(), blob.lease, now)));
+    }
+    Ok(seen)
 }
 
 /// A refusal, said more exactly if what is not there was deleted softly.

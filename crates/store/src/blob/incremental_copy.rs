@@ -2,7 +2,7 @@
 //! reads; then a snapshot is taken of it. Pieces are shared, as in every copy.
 //!
 //! More than a transaction takes is laid in steps. Laying the same again, or what a later snapshot has there, comes to the same in the
-//! end, so a copy that was broken off leaves nothing to mend. An errand keeps two that run at the same time from mixing.
+//! end, so a copy that was broken off leaves nothing to mend. A LongCopy row keeps two that run at the same time from mixing.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use lazuli_model::blob::{Blob, ContentRef, Follows, IncrementalCopy, Which};
 use super::base;
 use super::copy_blob::{Decide, may_share};
 use super::copy_sparse::{Origin, Ready, leave_snapshot};
-use super::errands::{is_at, supersede};
+use super::long_copies::{is_at, supersede};
 use super::put_page::{CLEARED_AT_ONCE, seen};
 use super::reader::Reader;
 use super::replace::write_base;
 use crate::claims::Trash;
 use crate::crypt::Lock;
 use crate::keys::BlobKeys;
-use crate::records::{Errand, Task, encode};
+use crate::records::{LongCopy, Task, encode};
 use crate::sparse::Editor;
 use crate::transact::{Decided, now};
 use crate::{BlobAt, Failure, Store};
@@ -136,8 +136,8 @@ impl Follow {
             write_base(txn, keys, Some(&old), Some(&new));
             Some(Box::new(new))
         } else {
-            let errand = Errand { copy: self.copy.id, alive: now(txn), task: Task::Follow };
-            txn.put(keys.errand(), encode(&errand));
+            let long_copy = LongCopy { copy: self.copy.id, alive: now(txn), task: Task::Follow };
+            txn.put(keys.long_copy(), encode(&long_copy));
             None
         };
         Ok(Laid::Part { trash: trash.write(txn, keys), done })

@@ -9,7 +9,7 @@ use crate::{BlobAt, Failure, Store};
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 impl Store {
-    /// After a read of `blob`. Whoever answers need not wait for it: a time that is lost is a day's inaccuracy.
+    /// After a read of `blob`. The answer need not wait for it: a time that is lost is a day's inaccuracy.
     pub async fn note_access(&self, at: &BlobAt, which: Which, blob: &Blob) -> Result<(), Failure> {
         if !is_due(blob, self.now()) {
             return Ok(());

@@ -2,7 +2,7 @@
 //! keeps its lease beside them.
 
 use lazuli_model::blob::{Blob, LeaseBlob};
-use lazuli_model::{Refusal, lease};
+use lazuli_model::{Lease, Refusal, lease};
 
 use super::{base, replace};
 use crate::records::{Pending, encode};
@@ -10,6 +10,20 @@ use crate::transact::{get, now};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
+    /// Lets the lease of a blob expire now, as if its time were over. For rehearsals: nobody can ask for this.
+    pub async fn expire_blob_lease(&self, at: &BlobAt) -> Result<(), Failure> {
+        let keys = self.blob_keys(at).await?;
+        self.transact(keys.partition(), move |txn| {
+            let Some(current) = base(txn, &keys)? else { return Err(Refusal::BlobNotFound.into()) };
+            if let Lease::Leased { id, length, .. } = current.lease.at(now(txn)) {
+                let expired = Blob { lease: Lease::Expired { id, length }, ..current.clone() };
+                replace::change(txn, &keys, &current, &expired);
+            }
+            Ok(())
+        })
+        .await
+    }
+
     pub async fn lease_blob(&self, at: &BlobAt, lease: LeaseBlob) -> Result<(Blob, lease::Outcome), Failure> {
         let keys = self.blob_keys(at).await?;
         self.transact(keys.partition(), move |txn| {

@@ -12,13 +12,13 @@ mod cut;
 mod delete_blob;
 mod deleted;
 mod encryption;
-mod errands;
 mod expiry;
 mod get_blob;
 mod immutability;
 mod incremental_copy;
 mod last_access;
 mod lease_blob;
+mod long_copies;
 mod page_ranges;
 mod pending_copy;
 mod properties;
@@ -48,6 +48,7 @@ use lazuli_model::{Refusal, Tags, Timestamp};
 
 use crate::keys::BlobKeys;
 use crate::transact::{Decided, get, now};
+use crate::witness::{Found, found, saw};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
@@ -126,9 +127,12 @@ fn stored_at(which: Which, found: &Blob) -> Which {
 /// when another takes its name.
 fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
     let Some(kept) = get::<Blob>(txn, &keys.base())? else {
+        saw(Found::Nothing);
         return Ok(None);
     };
-    let seen = kept.clone().at(now(txn));
+    let now = now(txn);
+    let seen = kept.clone().at(now);
+    saw(seen.as_ref().map_or(Found::Nothing, |blob| found(blob.etag.made(), blob.lease, now)));
     if seen.is_none() {
         expiry::bury(txn, keys, &kept)?;
     }

@@ -10,13 +10,13 @@ use lazuli_model::{AccountName, ContainerName, Refusal};
 
 use super::base;
 use super::copy_blob::adopt;
-use super::errands::supersede;
+use super::long_copies::supersede;
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
 use crate::claims::{Trash, claim_staged};
 use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
-use crate::records::{Errand, Fetch, Kept, Mark, Task, encode};
+use crate::records::{Fetch, Kept, LongCopy, Mark, Task, encode};
 use crate::secrets::Unopened;
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, ContainerAt, Failure, Received, Store};
@@ -67,7 +67,7 @@ impl Store {
                 supersede(txn, &keys, &mut trash)?;
                 let sealed = vault.seal(txn, salt, &purpose(copy.id), &fetch);
                 let task = sealed.map_or_else(|| Task::Fetch(fetch.clone()), Task::SealedFetch);
-                txn.put(keys.errand(), encode(&Errand { copy: copy.id, alive: now(txn), task }));
+                txn.put(keys.long_copy(), encode(&LongCopy { copy: copy.id, alive: now(txn), task }));
                 Ok((new, trash.write(txn, &keys)))
             })
             .await;
@@ -95,8 +95,8 @@ impl Store {
                 copy.done = done;
             }
             change(txn, &keys, &old, &blob);
-            if let Some(errand) = get::<Errand>(txn, &keys.errand())? {
-                txn.put(keys.errand(), encode(&Errand { alive: now(txn), ..errand }));
+            if let Some(long_copy) = get::<LongCopy>(txn, &keys.long_copy())? {
+                txn.put(keys.long_copy(), encode(&LongCopy { alive: now(txn), ..long_copy }));
             }
             Ok(true)
         })
@@ -124,7 +124,7 @@ impl Store {
                         Ok(())
                     },
                 )?;
-                txn.delete(keys.errand());
+                txn.delete(keys.long_copy());
                 Ok(ended)
             })
             .await?;
@@ -158,11 +158,11 @@ impl Store {
             let under_way = self
                 .look(&keys.partition(), |txn| {
                     let blob = base(txn, &keys)?.filter(|blob| is_pending(blob, id));
-                    let errand = get::<Errand>(txn, &keys.errand())?.filter(|errand| errand.copy == id);
-                    Ok(blob.zip(errand))
+                    let long_copy = get::<LongCopy>(txn, &keys.long_copy())?.filter(|long_copy| long_copy.copy == id);
+                    Ok(blob.zip(long_copy))
                 })
                 .await?;
-            match under_way.map(|(blob, errand)| (blob, self.fetch_of(errand))) {
+            match under_way.map(|(blob, long_copy)| (blob, self.fetch_of(long_copy))) {
                 Some((blob, Ok(Some(fetch)))) => {
                     let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
                     // Somebody is at it again, also for a round that comes by before its first byte does.
@@ -184,10 +184,10 @@ impl Store {
 }
 
 impl Store {
-    fn fetch_of(&self, errand: Errand) -> Result<Option<Fetch>, Unopened> {
-        match errand.task {
+    fn fetch_of(&self, long_copy: LongCopy) -> Result<Option<Fetch>, Unopened> {
+        match long_copy.task {
             Task::Fetch(fetch) => Ok(Some(fetch)),
-            Task::SealedFetch(sealed) => Ok(Some(self.vault.open(&purpose(errand.copy), &sealed)?)),
+            Task::SealedFetch(sealed) => Ok(Some(self.vault.open(&purpose(long_copy.copy), &sealed)?)),
             Task::Build { .. } | Task::Follow => Ok(None),
         }
     }
@@ -213,8 +213,8 @@ pub(super) fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -
     if let (Some(old), Some(failed)) = (&blob, &failed) {
         change(txn, keys, old, failed);
     }
-    if get::<Errand>(txn, &keys.errand())?.is_some_and(|errand| errand.copy == id) {
-        txn.delete(keys.errand());
+    if get::<LongCopy>(txn, &keys.long_copy())?.is_some_and(|long_copy| long_copy.copy == id) {
+        txn.delete(keys.long_copy());
     }
     Ok(())
 }

@@ -176,7 +176,7 @@ fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, 
     }
 }
 
-/// Notes that something under this name may be protected, for whoever would delete the container.
+/// Notes that something under this name may be protected, which keeps the container from being deleted.
 fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
     if new.is_guarded() {
         txn.put(keys.guard(), encode(&Mark));

@@ -1,4 +1,4 @@
-//! Get Container Properties, Metadata and ACL; and the record for whoever judges access.
+//! Get Container Properties, Metadata and ACL; and the record by which access is judged.
 
 use lazuli_model::Refusal;
 use lazuli_model::container::{Container, ReadContainer};

@@ -12,8 +12,12 @@ use lazuli_model::container::Container;
 
 use crate::ContainerAt;
 use crate::keys;
-use crate::transact::{Decided, get};
+use crate::transact::{Decided, get, now};
+use crate::witness::{Found, found, saw};
 
 fn stored(txn: &mut Txn<'_>, at: &ContainerAt) -> Decided<Option<Container>> {
-    get(txn, &keys::container(at.account.as_str(), at.container.as_str()))
+    let container: Option<Container> = get(txn, &keys::container(at.account.as_str(), at.container.as_str()))?;
+    let now = now(txn);
+    saw(container.as_ref().map_or(Found::Nothing, |it| found(it.etag.made(), it.lease, now)));
+    Ok(container)
 }

@@ -2,7 +2,7 @@
 //!
 //! Why each goes there once. All steps of an account's feed are in one order, by a number in its row. A step (`Task`) is written
 //! down first: which notes, and at which place of which log; and it is written only if the number is what it was before the notes were
-//! looked for. Then the log gets them, if it still ends at that place; then the notes go; then the row forgets the step. Whoever finds a
+//! looked for. Then the log gets them, if it still ends at that place; then the notes go; then the row forgets the step. A gateway that finds a
 //! step in the row, after a crash or beside another process, does the same, and what was done already is not done again.
 //!
 //! An hour is over when a look at all spaces, a while after its end, found nothing of it. What comes later still, from a machine
@@ -485,7 +485,7 @@ impl Store {
         Ok(self.look(&keys::account_partition(account), |txn| Ok(txn.get(&key)?)).await?.is_some())
     }
 
-    /// Whether the notes in a dead space are still to be published; then whoever empties it waits for that.
+    /// Whether the notes in a dead space are still to be published; then the sweeper waits for that.
     pub(crate) async fn feed_wants(&self, space: Space, dead: &DeadSpace) -> Result<bool, Failure> {
         let name = dead.partition.split(|byte| *byte == 0).next().unwrap_or_default();
         let Some(account) = std::str::from_utf8(name).ok().and_then(|name| AccountName::parse(name).ok()) else {

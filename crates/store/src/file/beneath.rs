@@ -1,4 +1,4 @@
-//! How many handles are open below each directory, so that whoever moves one knows at the cost of one row.
+//! How many handles are open below each directory, so that a rename knows it at the cost of one row.
 //!
 //! Held true: a directory's count is the number of handles on all that is below it, by the parents that the nodes have; it has no row
 //! when there are none. The root is not counted for, since it never moves. A directory moves only while its count is zero, so only

@@ -4,7 +4,7 @@
 //! * a gateway's row is there before its first handle, and is renewed by its heartbeat; so a handle whose gateway has no row, read
 //!   after the handle was seen, or one that is stale, is nobody's;
 //! * to end a handle is to close it as its client would have: caches are given up, locks go, and what was to be deleted on close is;
-//! * the row goes last, and only if it is still stale, so that whoever dies in between is followed by another who finishes.
+//! * the row goes last, and only if it is still stale, so that if the process dies in between, another one finishes.
 
 use std::collections::HashMap;
 

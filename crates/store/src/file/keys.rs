@@ -13,22 +13,24 @@ use crate::keys::{BlobKeys, ROOT};
 // Columns of the root.
 pub const SHARES: Column = Column(b'F');
 pub const DELETED_SHARES: Column = Column(b'G');
-pub const GATEWAYS: Column = Column(b'W');
+pub const GATEWAYS: Column = Column::volatile(b'W');
 
 // Columns of a share's space: capitals, so that a key shows whose it is.
 pub const BUILDS: Column = Column(b'J');
-pub const BENEATH: Column = Column(b'K');
 pub const CHILDREN: Column = Column(b'C');
 pub const HEADS: Column = Column(b'H');
 pub const NODES: Column = Column(b'I');
 pub const HELD: Column = Column(b'L');
 pub const NAMES: Column = Column(b'A');
-pub const OPENS: Column = Column(b'O');
 pub const PERMISSIONS: Column = Column(b'P');
 pub const PROPERTIES: Column = Column(b'Q');
 pub const SNAPSHOTS: Column = Column(b'T');
 pub const SUPERSEDED: Column = Column(b'Z');
 pub const USAGE: Column = Column(b'U');
+// What lives only as long as the gateway that it is for.
+pub const BENEATH: Column = Column::volatile(b'K');
+pub const DELETE_PENDING: Column = Column::volatile(b'D');
+pub const OPENS: Column = Column::volatile(b'O');
 
 const NUL: &[u8] = &[0];
 
@@ -149,6 +151,11 @@ impl ShareKeys {
 
     pub fn held(&self, id: FileId) -> Key {
         self.row(HELD, &[&id.0.to_be_bytes()])
+    }
+
+    /// There while a file is to go with its last handle.
+    pub fn delete_pending(&self, id: FileId) -> Key {
+        self.row(DELETE_PENDING, &[&id.0.to_be_bytes()])
     }
 
     pub fn opens(&self, id: FileId) -> Key {

@@ -91,11 +91,26 @@ pub struct Name {
     pub name: String,
 }
 
-/// What goes with a file and not with its snapshots. Absent when there is nothing to say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What goes with a file and not with its snapshots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     pub lease: Lease,
+    /// It goes with its last handle. In a row of its own, which is volatile, as handles are.
     pub delete_pending: bool,
+}
+
+/// What outlives every handle. Absent when there is nothing to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub lease: Lease,
+    /// Where earlier versions said that it is to be deleted.
+    was_delete_pending: bool,
+}
+
+impl Kept {
+    pub fn new(lease: Lease) -> Self {
+        Self { lease, was_delete_pending: false }
+    }
 }
 
 /// Something that only snapshots see any more.

@@ -4,7 +4,7 @@
 //! * What a reader of epoch E sees of a name or a node is its newest row that is not newer than E; that row may say that nothing is
 //!   there.
 //! * A row is written at the newest epoch. The row before it stays as long as a snapshot sees it, and is then noted under the newest
-//!   snapshot there is, so that whoever deletes that snapshot finds it without looking through the share.
+//!   snapshot there is, so that deleting that snapshot finds it without a scan of the share.
 //! * An oldest row never says that nothing is there.
 
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::{Key, Txn};
 use lazuli_model::file::{EntryName, FileId, FilePath, Kind, Node, Sddl, Share};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::{Lease, Refusal, Timestamp};
 use serde::Serialize;
 
 use super::keys::{ShareKeys, at_epoch, read_epoch};
-use super::rows::{Head, Held, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
+use super::rows::{Head, Held, Kept, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
 use crate::claims::Trash;
 use crate::records::{Count, Record, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -296,12 +296,20 @@ impl<'t, 'a> Tree<'t, 'a> {
     }
 
     pub fn held(&mut self, id: FileId) -> Decided<Held> {
-        Ok(get(self.txn, &self.keys.held(id))?.unwrap_or_default())
+        let kept: Kept = get(self.txn, &self.keys.held(id))?.unwrap_or_default();
+        let delete_pending = self.txn.get(&self.keys.delete_pending(id))?.is_some();
+        Ok(Held { lease: kept.lease, delete_pending })
     }
 
     pub fn put_held(&mut self, id: FileId, held: Held) {
-        let key = self.keys.held(id);
-        if held == Held::default() { self.txn.delete(key) } else { self.txn.put(key, encode(&held)) }
+        let Held { lease, delete_pending } = held;
+        let (kept, pending) = (self.keys.held(id), self.keys.delete_pending(id));
+        if lease == Lease::default() {
+            self.txn.delete(kept)
+        } else {
+            self.txn.put(kept, encode(&Kept::new(lease)))
+        }
+        if delete_pending { self.txn.put(pending, "") } else { self.txn.delete(pending) }
     }
 
     /// A snapshot's leases are not those of its files.

@@ -31,7 +31,7 @@ pub struct Digests {
     shared: Arc<Shared>,
     /// KiB that batches may have together, of all uploads.
     room: Arc<Semaphore>,
-    /// Whoever hands a batch over does the work.
+    /// The caller digests its batch itself.
     here: bool,
 }
 
@@ -154,7 +154,7 @@ fn work(seat: &Seat) {
         // The uploads that have gone away, and then those whose batch is taken in, leave.
         lanes.retain(|lane: &Lane| !lane.back.is_closed());
         for lane in lanes.extract_if(.., |lane| !lane.settle()) {
-            // Whoever has gone away meanwhile needs it no more.
+            // An upload that was dropped meanwhile does not need it.
             let _ = lane.back.send(lane.md5);
         }
         turn(&mut lanes);

@@ -1,4 +1,4 @@
-//! Delete Message: final, for whoever holds the receipt.
+//! Delete Message: final, for the client that has the receipt.
 
 use lazuli_model::queue::DeleteMessage;
 

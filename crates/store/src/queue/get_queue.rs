@@ -1,4 +1,4 @@
-//! Get Queue Metadata and ACL; and the record for whoever judges access.
+//! Get Queue Metadata and ACL; and the record by which access is judged.
 
 use lazuli_model::Refusal;
 use lazuli_model::queue::Queue;

@@ -57,7 +57,7 @@ fn partition(at: &QueueAt) -> Partition {
 }
 
 impl Store {
-    /// The space in which the queue's messages are. Whoever looked before it was cleared or deleted acts in a space that nobody
+    /// The space in which the queue's messages are. A request that looked before it was cleared or deleted acts in a space that nobody
     /// looks into any more: as if just before.
     async fn queue_keys(&self, at: &QueueAt) -> Result<QueueKeys, Failure> {
         let queue = self.look(&partition(at), |txn| stored(txn, at)).await?.ok_or(Refusal::QueueNotFound)?;

@@ -11,10 +11,10 @@ use crate::blob::{delete_cut, purge_some};
 use crate::claims::{Trash, lower};
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
-use crate::lending::Verdict;
 use crate::manifest::Loaded;
 use crate::readers::Line;
 use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
+use crate::shared_pieces::Verdict;
 use crate::sparse::forget_some;
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
@@ -94,7 +94,7 @@ impl Store {
             let drawn = self.readers.draw_line();
             let mut ripe = Vec::new();
             for (row, dead) in rows {
-                // Whoever entered after the row was first seen cannot have found what it is about.
+                // A reader that entered after the row was first seen cannot have found what it is about.
                 let line = lines.get(&row).copied().unwrap_or(drawn);
                 if self.readers.have_opened(line, Some(keys)) && self.is_ripe(keys, &row, &dead, line, &mut heirs) {
                     lines.remove(&row);

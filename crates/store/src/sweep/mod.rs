@@ -3,9 +3,9 @@
 //! here, in memory, only says where to look first; a round over everything finds the rest, at the start and once a day.
 //!
 //! Why no piece is given back that a record still names:
-//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`lending`).
+//! * Other partitions may hold a piece too, by copies; they are asked before it is given back (`shared_pieces`).
 //! * Within one partition, a piece is named by chunks and blocks, and its claim there counts the contents and blocks that hold it
-//!   (`claims`). Whoever comes to name it, claims it or takes a claim over in the same transaction; so a claim goes
+//!   (`claims`). A record that comes to name it is written with a claim, new or taken over, in the same transaction; so a claim goes
 //!   to zero in a transaction after which no reachable row names the piece, and none ever will: ids of contents, epochs and
 //!   spaces are never used again, and a dead list is not read by operations.
 //! * That same transaction writes the piece into a `Pieces` row, and only what is in such a row is given back. So the bytes go
@@ -139,7 +139,7 @@ impl Store {
     /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
     /// it is found again by the next round.
     pub async fn sweep_step(&self) -> Result<bool, Failure> {
-        // Whoever waits for a client to answer looks at the time again.
+        // An open that waits for a client to answer looks at the time again.
         self.breaks.settle();
         let mut progress = self.sweep.turn.lock().await;
         let stepped = self.step(&mut progress).await;

@@ -37,7 +37,7 @@ pub(super) enum Round {
         next: Key,
     },
     /// The copies under way in a container; then containers from `next` on.
-    Errands {
+    LongCopies {
         from: Key,
         next: Key,
     },
@@ -84,8 +84,8 @@ impl Store {
             Round::Containers(from) => Some(self.next_container(from).await?),
             Round::Garbage { space, from, next } => Some(self.visit_garbage(space, from, next).await?),
             Round::Pending { space, from, next } => Some(self.visit_pending(space, from, next, now).await?),
-            Round::Errands { from, next } => Some(match self.visit_errands(&from, &next, now).await? {
-                Some(from) => Round::Errands { from, next },
+            Round::LongCopies { from, next } => Some(match self.visit_long_copies(&from, &next, now).await? {
+                Some(from) => Round::LongCopies { from, next },
                 None => Round::Due { space: from.space(), next },
             }),
             Round::Due { space, next } => Some(self.visit_due(space, next, now).await?),
@@ -191,7 +191,7 @@ impl Store {
         let more = self.expire_in(space, &from, &next, now.plus_seconds(ROUND_EVERY_SECONDS)).await?;
         Ok(match more {
             Some(from) => Round::Expiries { space, from, next },
-            None => Round::Errands { from: keys::column(space, keys::ERRANDS), next },
+            None => Round::LongCopies { from: keys::column(space, keys::LONG_COPIES), next },
         })
     }
 

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use lazuli_engine::{Txn, Want};
-use lazuli_model::table::{Change, Changed, Refused, check_batch};
+use lazuli_model::table::{Change, Changed, Entity, Refused, check_batch};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::OpenTable;
 use crate::keys::TableKeys;
 use crate::records::encode;
 use crate::transact::{Decided, Target, Trouble, get, now};
+use crate::witness::{Found, saw};
 use crate::{Failure, Store};
 
 impl Store {
@@ -69,7 +70,9 @@ fn in_batch(index: usize, refusal: Refusal) -> Refusal {
 
 fn apply(txn: &mut Txn<'_>, keys: &TableKeys, change: &Change, stamp: Timestamp) -> Decided<Changed> {
     let key = keys.entity(&change.key.partition, &change.key.row);
-    let changed = change.decide(get(txn, &key)?.as_ref(), stamp)?;
+    let current: Option<Entity> = get(txn, &key)?;
+    saw(current.as_ref().map_or(Found::Nothing, |entity| Found::Made(entity.modified, None)));
+    let changed = change.decide(current.as_ref(), stamp)?;
     match &changed {
         Some(entity) => txn.put(key, encode(entity)),
         None => txn.delete(key),

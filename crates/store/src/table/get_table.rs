@@ -1,4 +1,4 @@
-//! A table's record: for Get Table, Get Table ACL, and whoever judges access.
+//! A table's record: for Get Table, Get Table ACL, and judging access.
 
 use lazuli_model::table::Table;
 

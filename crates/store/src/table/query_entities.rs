@@ -61,7 +61,7 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 
 impl Store {
     pub async fn query_entities(&self, table: &OpenTable, query: &QueryEntities) -> Result<EntityPage, Failure> {
-        // Whoever wants none is told of none, and not where to go on.
+        // A query for no entity gets none, and no continuation.
         if query.most == 0 {
             return Ok(EntityPage::default());
         }

@@ -15,10 +15,10 @@ use lazuli_model::table::Seen;
 
 const VERSION: u8 = 1;
 
-/// What follows in a record. Whoever reads it gets `None` when there is no such thing.
+/// What follows in a record. A reader gets `None` when there is no such thing.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
-    /// From here on, so that whoever does not ask for it need not read it.
+    /// From here on, so that a query that does not ask for it need not read it.
     modified: Rest<'a>,
     count: u64,
     properties: Rest<'a>,

@@ -4,7 +4,7 @@
 //! root, where a blob's transaction cannot write; so it is written there before the first blob gets such a tag.
 //!
 //! Held true: while a blob of a container has a tag, the root has the row of that tag and that container. The sweeper
-//! removes a row only long after it found it without use, and whoever means to use it in between says so (`announce`).
+//! removes a row only long after it found it without use, and a write that is about to use it says so first (`announce`).
 
 mod announce;
 mod find;

@@ -1,5 +1,5 @@
 //! A request as a corpus has it: `METHOD /target`, headers, a blank line and the body. What a request needs to be let in is added by
-//! whoever sends it, so that inputs carry no signatures and survive mutation.
+//! with any sender, so that inputs carry no signatures and survive mutation.
 
 pub struct Request<'a> {
     pub method: &'a [u8],

@@ -20,8 +20,8 @@ pub async fn check(data: &Path, before: &Marks, ever: &Marks) -> Result<(), Stri
     let options = Options {
         clock: Clock::new(|| Stamp(1)),
         cache_bytes: 1 << 20,
-        hot_bytes: 1 << 20,
-        stretch_bytes: 1 << 20,
+        point_cache_bytes: 1 << 20,
+        range_cache_bytes: 1 << 20,
         memtable_bytes: MEMTABLE_BYTES,
         ..Options::default()
     };

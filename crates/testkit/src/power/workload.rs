@@ -193,7 +193,7 @@ pub async fn write(
 }
 
 /// Gives back what the records say is garbage, then drops the records. Repeated after a crash, it does no harm. Those who read
-/// have `reading`; whoever comes after it was had here sees no record of the garbage.
+/// have `reading`; a reader that comes after it was had here sees no record of the garbage.
 pub async fn sweep(engine: &Embedded, content: &dyn Content, reading: &RwLock<()>) -> Result<(), Fault> {
     let garbage = everything(engine).await?.garbage;
     drop(reading.write().await);

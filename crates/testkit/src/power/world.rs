@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// Changes of names that no sync has made certain, for whoever looks for the reason of a loss.
+    /// Changes of names that no sync has made certain, to explain a loss.
     pub fn uncertain_names(&self) -> Vec<String> {
         let of = |(id, node): (Id, &Node)| match node {
             Node::File { .. } => Vec::new(),

@@ -193,7 +193,7 @@ fn unmet(state: &State, guard: &Guard) -> Reasons {
     if guard.if_match.is_some_and(|wanted| etag != Some(Some(wanted))) {
         why.extend(["ConditionNotMet", "TargetConditionNotMet"]);
     }
-    // Whoever holds the lease may overwrite all the same (observed).
+    // The holder of the lease may overwrite all the same (observed).
     if guard.if_absent && state.current.is_some() && guard.lease.is_none() {
         why.extend(["BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet"]);
     }

@@ -139,8 +139,8 @@ fn start(
 ) -> Result<Started, String> {
     let small = Options {
         cache_bytes: 1 << 20,
-        hot_bytes: 1 << 20,
-        stretch_bytes: 1 << 20,
+        point_cache_bytes: 1 << 20,
+        range_cache_bytes: 1 << 20,
         memtable_bytes: MEMTABLE_BYTES,
         clock: time.clock(),
         ..Options::default()

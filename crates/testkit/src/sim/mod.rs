@@ -11,6 +11,7 @@
 mod blob;
 mod container;
 pub mod disk;
+mod explained;
 mod faults;
 mod lease;
 mod object;

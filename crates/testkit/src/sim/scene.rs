@@ -51,7 +51,7 @@ impl Mischief {
     }
 }
 
-/// Two clocks of two machines, one of them behind, and whoever asks the time is shown either.
+/// Two clocks of two machines, one of them behind, and each question for the time is answered by either.
 pub struct Time {
     ahead: AtomicU64,
     highest: AtomicU64,

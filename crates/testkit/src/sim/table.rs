@@ -166,7 +166,7 @@ fn learn(state: &mut State, row: &str, seen: &Entity) -> Option<()> {
     learn_tag(state, row, seen.tag.as_ref()?)
 }
 
-/// Whoever learns the tag of one row of a batch may know that of the others.
+/// A client that learns the tag of one row of a batch may know that of the others.
 fn learn_tag(state: &mut State, row: &str, tag: &String) -> Option<()> {
     let by = state.get(row)?.by;
     for entity in state.values_mut().filter(|entity| entity.by == by) {

@@ -117,7 +117,7 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Turns of everybody after which a call has ended, whoever waits for it.
+/// Turns of everybody after which a call has ended, also one that nobody waits for.
 const SETTLED: usize = 400;
 
 /// What became of a call.

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use lazuli_engine::content::{Content, Memory as ContentMemory};
 use lazuli_engine::memory::{Manners, Memory};
 use lazuli_engine::{BoxFuture, Engine};
-use lazuli_http::{Edge, Options, Service};
+use lazuli_http::{Edge, Options, Service, recorder};
 use lazuli_model::AccountName;
 use lazuli_store::Store;
 use tokio::task::JoinHandle;
 
 use super::blob::{Kind, OneBlob};
 use super::container::OneContainer;
+use super::explained::{self, Known};
 use super::faults::{Breaking, Dice};
 use super::object::{Object, Record, client, one};
 use super::queue::OneQueue;
@@ -41,6 +42,8 @@ pub struct Report {
     pub untold: usize,
     /// Histories whose judge gave up.
     pub undecided: usize,
+    /// Refusals of which the recorder named the winner, and rightly.
+    pub explained: usize,
     /// Of everything that every client was told, and when.
     pub digest: u64,
 }
@@ -52,6 +55,7 @@ impl Report {
         self.refused += other.refused;
         self.untold += other.untold;
         self.undecided += other.undecided;
+        self.explained += other.explained;
         self.digest = self.digest.rotate_left(1) ^ other.digest;
     }
 }
@@ -80,11 +84,18 @@ async fn live(seed: u64, mischief: Mischief) -> Result<Report, String> {
     let sweeper = tokio::spawn(sweep(scene.store.clone(), chance.draw()));
 
     let casts = everything(&scene, versioning, &mut chance).await?;
-    let mut report = Report::default();
+    let (mut report, mut histories) = (Report::default(), Vec::new());
     for cast in casts {
-        report.add(cast.await.map_err(|gone| format!("a client ended: {gone}"))??.judge()?);
+        let saw = cast.await.map_err(|gone| format!("a client ended: {gone}"))??;
+        report.add(saw.judge()?);
+        histories.push(saw);
     }
     sweeper.abort();
+    // All of them have ended before the record is read.
+    let records = scene.edge.recorder().map(|recorder| recorder.records()).unwrap_or_default();
+    for saw in histories {
+        report.explained += saw.explained(&records)?;
+    }
     Ok(report)
 }
 
@@ -128,6 +139,7 @@ pub fn serve(
         Options { header_read_seconds: YEAR, body_idle_seconds: YEAR, answer_idle_seconds: YEAR, ..Options::default() };
     let outside = time.clone();
     let edge = Edge::new(store.clone(), accounts(KEY), patient, ids, Arc::new(move || outside.outside()));
+    edge.record(Arc::new(recorder::Recorder::new(recorder::BYTES_DEFAULT)));
     Scene::new(edge, store, time, mischief, marks, first)
 }
 
@@ -160,6 +172,9 @@ pub type Cast = JoinHandle<Result<Box<dyn Saw>, String>>;
 pub trait Saw: Send + Sync {
     fn judge(&self) -> Result<Report, String>;
 
+    /// How many refusals the recorder explains, all of them rightly.
+    fn explained(&self, records: &[recorder::Record]) -> Result<usize, String>;
+
     /// What was seen until somebody cut the power, as `marks` tell, and what is seen in `scene` now.
     fn judge_after<'a>(&'a self, scene: &'a Arc<Scene>, marks: &'a Marks) -> BoxFuture<'a, Result<Report, String>>;
 }
@@ -182,6 +197,19 @@ impl<O: Object> Saw for History<O> {
     fn judge(&self) -> Result<Report, String> {
         let known = judge(&*self.object, &self.records)?;
         Ok(Report { undecided: usize::from(!known), ..report::<O>(&self.records) })
+    }
+
+    fn explained(&self, records: &[recorder::Record]) -> Result<usize, String> {
+        let calls: Vec<Known> = self
+            .records
+            .iter()
+            .map(|record| Known {
+                request: self.object.request(&record.op.call),
+                called: record.called,
+                returned: record.returned.clone(),
+            })
+            .collect();
+        explained::check(&calls, records).map_err(|what| format!("{}: {what}", self.object.name()))
     }
 
     fn judge_after<'a>(&'a self, scene: &'a Arc<Scene>, marks: &'a Marks) -> BoxFuture<'a, Result<Report, String>> {
@@ -235,6 +263,7 @@ pub fn report<O: Object>(history: &[Record<O>]) -> Report {
         refused: answers().filter(|(answer, _)| !answer.good()).count(),
         untold: history.len() - answers().count(),
         undecided: 0,
+        explained: 0,
         digest: hasher.finish(),
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rustix::fs::{SeekFrom, seek};
@@ -32,7 +33,7 @@ pub fn salvage(from: &Path, to: &Path, tell: &mut dyn FnMut(&str)) -> std::resul
     copy_extents(&places.extents, &directory.extents(), &mut report).map_err(refused)?;
     tell("copying rows");
     Keys::create(&directory.keys()).map_err(refused)?;
-    let keys = Keys::open(&directory.keys(), SETTINGS, directory.lock()).map_err(refused)?;
+    let keys = Keys::open(&directory.keys(), SETTINGS, directory.lock(), Arc::default()).map_err(refused)?;
     copy_rows(&places, &keys, &mut report).map_err(refused)?;
     keys.finish().map_err(refused)?;
     directory.ready()?;
@@ -112,10 +113,7 @@ fn copy_extents(from: &Path, to: &Path, report: &mut Report) -> Result<()> {
         copied.at(&target)?;
     }
     fs::remove_file(to.join(extents::inventory::NAME))
-        .or_else(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })
+        .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
         .at(to)?;
     extents::take_inventory(to).map_err(|error| Error::damaged(to, error.to_string()))
 }

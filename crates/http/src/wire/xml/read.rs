@@ -56,14 +56,10 @@ impl<'a> Document<'a> {
 impl Document<'_> {
     /// InvalidXmlDocument about a document that ends where .NET's reader wants an element, in that reader's words.
     pub fn refuse_empty(&self) -> Refusal {
-        match refuse(self.source, self.source.trim_end().len(), UNREADABLE) {
-            Refusal::InvalidXmlDocument { line, position, .. } => {
-                let reason =
-                    format!("{UNREADABLE}: 'None' is an invalid XmlNodeType. Line {line}, position {position}.");
-                Refusal::InvalidXmlDocument { line, position, reason: reason.into() }
-            }
-            other => other,
-        }
+        let refusal = refuse(self.source, self.source.trim_end().len(), UNREADABLE);
+        let Refusal::InvalidXmlDocument { line, position, .. } = refusal else { return refusal };
+        let reason = format!("{UNREADABLE}: 'None' is an invalid XmlNodeType. Line {line}, position {position}.");
+        Refusal::InvalidXmlDocument { line, position, reason: reason.into() }
     }
 }
 

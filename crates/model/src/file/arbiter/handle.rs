@@ -53,7 +53,7 @@ pub fn open(
     Ok((Verdict::Go(tell), granted(opening, standing)))
 }
 
-/// Writes are cached by whoever is alone; reads and handles by all, as long as nobody holds locks.
+/// A client that is alone may cache writes; all may cache reads and handles, as long as nobody holds locks.
 fn granted(opening: &Opening, standing: &Standing) -> Caching {
     let mut others = standing.opens.iter().filter(|open| open.caching_key != opening.caching_key);
     let alone = others.clone().next().is_none();

@@ -2,7 +2,7 @@
 
 /// Owner, group and what each may do. All three are required of a file's permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Descriptor {
+pub(super) struct Descriptor {
     owner: Sid,
     group: Sid,
     dacl: Acl,
@@ -111,7 +111,7 @@ const ALIASES: [(&str, u64, &[u32]); 30] = [
 ];
 
 impl Descriptor {
-    pub fn from_text(text: &str) -> Option<Self> {
+    pub(super) fn from_text(text: &str) -> Option<Self> {
         let (mut owner, mut group, mut dacl, mut sacl, mut no_sacl) = (None, None, None, None, false);
         let mut rest = text;
         while !rest.is_empty() {
@@ -132,23 +132,23 @@ impl Descriptor {
     }
 
     /// Whether the text says anything about auditing.
-    pub fn has_sacl(&self) -> bool {
+    pub(super) fn has_sacl(&self) -> bool {
         self.sacl.is_some() || self.no_sacl
     }
 
-    pub fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let sacl = self.sacl.as_ref().map_or("NO_ACCESS_CONTROL".to_owned(), Acl::to_text);
         format!("O:{}G:{}D:{}S:{sacl}", self.owner.to_text(), self.group.to_text(), self.dacl.to_text())
     }
 
     /// What something new below gets of it.
-    pub fn inherited(&self, by_directory: bool) -> Self {
+    pub(super) fn inherited(&self, by_directory: bool) -> Self {
         let aces = self.dacl.aces.iter().filter_map(|ace| ace.inherited(by_directory)).collect();
         let dacl = Acl { inherited: true, aces, ..Acl::default() };
         Self { dacl, sacl: None, no_sacl: true, ..self.clone() }
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         const SELF_RELATIVE: u16 = 0x8000;
         const DACL: u16 = 0x4;
         const SACL: u16 = 0x10;
@@ -174,7 +174,7 @@ impl Descriptor {
         bytes
     }
 
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if *bytes.first()? != 1 {
             return None;
         }

@@ -5,7 +5,7 @@ use super::{Operator, invalid};
 use crate::Refusal;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub(super) enum Token {
     Open,
     Close,
     Comma,
@@ -21,19 +21,19 @@ pub enum Token {
     End,
 }
 
-pub struct Lexer<'a> {
+pub(super) struct Lexer<'a> {
     text: &'a str,
     /// Where the next token begins, and where the last one ended, in bytes.
     at: usize,
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// An error about the token that was read last.
-    pub fn syntax_error(&self) -> Refusal {
+    pub(super) fn syntax_error(&self) -> Refusal {
         invalid(format!("Syntax error at position {} in '{}'.", self.position(self.at), self.text))
     }
 
@@ -41,7 +41,7 @@ impl<'a> Lexer<'a> {
         self.text[..at].chars().count()
     }
 
-    pub fn next(&mut self) -> Result<Token, Refusal> {
+    pub(super) fn next(&mut self) -> Result<Token, Refusal> {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
         let Some(first) = rest.chars().next() else { return Ok(Token::End) };

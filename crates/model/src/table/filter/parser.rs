@@ -7,15 +7,12 @@ use super::{Expression, Operator, invalid};
 use crate::Refusal;
 use crate::depth::{self, Depth};
 
-pub fn parse(text: &str) -> Result<Expression, Refusal> {
+pub(super) fn parse(text: &str) -> Result<Expression, Refusal> {
     let mut lexer = Lexer::new(text);
     let token = lexer.next()?;
     let mut parser = Parser { lexer, token, depth: depth::FILTER };
     let whole = parser.any()?;
-    match parser.token {
-        Token::End => Ok(whole),
-        _ => Err(parser.lexer.syntax_error()),
-    }
+    if parser.token == Token::End { Ok(whole) } else { Err(parser.lexer.syntax_error()) }
 }
 
 struct Parser<'a> {
@@ -127,7 +124,10 @@ impl Parser<'_> {
             Token::Name(_) | Token::Literal(_) => match self.advance()? {
                 Token::Name(name) => Ok(Side::Property(name)),
                 Token::Literal(value) => Ok(Side::Literal(value)),
-                _ => Err(self.lexer.syntax_error()),
+                Token::Open | Token::Close | Token::Comma | Token::And | Token::Or | Token::Not => {
+                    Err(self.lexer.syntax_error())
+                }
+                Token::Operator(_) | Token::Null | Token::Function | Token::End => Err(self.lexer.syntax_error()),
             },
             Token::Function | Token::Null => Err(Refused::NotImplemented.into()),
             Token::Close | Token::Comma | Token::And | Token::Or | Token::Not | Token::Operator(_) | Token::End => {

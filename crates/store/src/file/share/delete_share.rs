@@ -1,7 +1,7 @@
 //! Delete Share: the whole of it, with or without a way back, or one of its snapshots.
 //!
 //! The share's own space says first that it has ended; from then on nobody can act in it. Its row in the root follows in a second
-//! transaction. If a process dies between the two, whoever makes the name anew finishes the work, or the sweeper does.
+//! transaction. If a process dies between the two, the next Create Share of that name finishes the work, or the sweeper does.
 
 use lazuli_engine::{Key, Space};
 use lazuli_model::file::{DeleteShare, Share};

@@ -1,4 +1,4 @@
-//! Snapshot Share: the epoch moves on. What was written before stays as it is for whoever reads at the snapshot.
+//! Snapshot Share: the epoch moves on. What was written before stays as it is for reads of the snapshot.
 
 use lazuli_model::file::{Share, SnapshotShare, share};
 use lazuli_model::{Refusal, Timestamp};

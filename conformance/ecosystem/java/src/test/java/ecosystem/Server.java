@@ -1,0 +1,43 @@
+package ecosystem;
+
+import java.util.UUID;
+
+/** The server under test. A missing one is a mistake of the caller, not a reason to skip. */
+final class Server {
+    static final String CONNECTION_STRING = required("LAZULI_CONNECTION_STRING");
+
+    static final String ACCOUNT = part("AccountName");
+    static final String KEY = part("AccountKey");
+    static final String FILE_ENDPOINT = part("FileEndpoint");
+
+    private Server() {}
+
+    static String unique() {
+        return "java" + UUID.randomUUID().toString().replace("-", "");
+    }
+
+    static byte[] pattern(int length) {
+        byte[] content = new byte[length];
+        for (int at = 0; at < length; at++) {
+            content[at] = (byte) (at * 31 / 7);
+        }
+        return content;
+    }
+
+    private static String part(String name) {
+        for (String part : CONNECTION_STRING.split(";")) {
+            if (part.startsWith(name + "=")) {
+                return part.substring(name.length() + 1);
+            }
+        }
+        throw new IllegalStateException("the connection string has no " + name);
+    }
+
+    private static String required(String name) {
+        String value = System.getenv(name);
+        if (value == null) {
+            throw new IllegalStateException(name + " is not set: use ./test ecosystem");
+        }
+        return value;
+    }
+}

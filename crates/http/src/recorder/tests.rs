@@ -1,0 +1,122 @@
+//! The ring keeps its bound, and what goes in comes out.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use lazuli_model::{LeaseId, Timestamp, Version};
+use lazuli_store::{Sight, Sighted};
+
+use super::*;
+use crate::auth::{AccountSas, Identity, Letters};
+use crate::head::{Arrival, Head, Service};
+
+fn head(uri: &str, headers: &[(&str, &str)], request_id: u128) -> Head {
+    let mut request = http::Request::builder().method("PUT").uri(uri);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let arrival = Arrival {
+        service: Service::Blob,
+        secure: false,
+        peer: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 7)),
+        now: Timestamp::from_ticks(5),
+        wall: Timestamp::from_ticks(5),
+        request_id,
+        loose: false,
+    };
+    Head::read(request.body(()).unwrap().into_parts().0, arrival).unwrap()
+}
+
+fn note(head: &Head) -> Note<'_> {
+    Note {
+        head,
+        identity: &Identity::Owner,
+        row: 0,
+        status: 201,
+        code: "",
+        refused: false,
+        etag: None,
+        lease: None,
+        sight: Sight::default(),
+        entity: None,
+        messages: &[],
+        rule: 0,
+    }
+}
+
+#[test]
+fn what_is_noted_is_what_is_read() {
+    let recorder = Recorder::new(0);
+    let asked = head(
+        "/account/pictures/a%20cat?sv=2020-12-06&sp=rw&sig=c2VjcmV0",
+        &[
+            ("if-match", "\"0x1F\""),
+            ("x-ms-client-request-id", "mine"),
+            ("user-agent", "test"),
+            ("x-ms-lease-action", "Acquire"),
+            ("x-ms-lease-duration", "15"),
+        ],
+        7,
+    );
+    let messages = [Message { id: 9, dequeues: 2, visible: Timestamp::from_ticks(77) }];
+    let mut sight = Sight::default();
+    sight.at.0 = 42;
+    sight.found = Sighted::Made(Timestamp::from_ticks(31), Some(LeaseId(3)));
+    let lease = Some("00000000-0000-0000-0000-000000000003");
+    let code = "ConditionNotMet";
+    recorder.note(&Note { status: 412, code, refused: true, sight, lease, messages: &messages, ..note(&asked) });
+    recorder.note(&note(&asked));
+    let records = recorder.records();
+    assert_eq!(records.len(), 2);
+    let first = &records[0];
+    assert_eq!((first.seq, records[1].seq), (0, 1));
+    assert_eq!((first.at.ticks(), records[1].at.ticks()), (42, 5), "without a decision, the time of arrival");
+    assert_eq!(first.object, "blob/account/pictures/a cat");
+    assert_eq!((first.status, first.code.as_str(), first.refused), (412, code, true));
+    assert_eq!(first.asked.if_match, "\"0x1F\"");
+    assert_eq!((first.client_request_id.as_str(), first.agent.as_str()), ("mine", "test"));
+    assert_eq!(first.address.to_string(), "10.0.0.7");
+    assert_eq!(first.etag_before.map(Timestamp::ticks), Some(31));
+    assert_eq!(first.found, sight.found);
+    let call = first.lease.as_ref().unwrap();
+    assert_eq!((call.action.as_str(), call.seconds), ("acquire", Some(15)));
+    assert_eq!(first.messages, messages);
+    let all = Letters::all();
+    let sas = AccountSas { version: Version::NEWEST, services: all, resource_types: all, letters: all };
+    recorder.note(&Note { identity: &Identity::AccountSas(sas), ..note(&asked) });
+    let signed = recorder.records().pop().unwrap();
+    assert_eq!(signed.principal, "account-sas:sp=rw");
+    let shown = serde_json::to_string(&[first, &signed]).unwrap();
+    assert!(!shown.contains("c2VjcmV0"), "no signature is recorded: {shown}");
+    assert!(shown.contains("\"kind\":\"refusal\"") && shown.contains("\"etag_before\":\"0x1F\""), "{shown}");
+}
+
+#[test]
+fn the_bound_holds_and_the_oldest_go_first() {
+    let bytes_max = 4 * PIECE_BYTES;
+    let recorder = Recorder::new(bytes_max as u64);
+    let long = format!("/account/c/{}", "x".repeat(1000));
+    for number in 0..2_000u128 {
+        recorder.note(&note(&head(&long, &[], number)));
+        assert!(recorder.fill().bytes <= bytes_max);
+    }
+    let records = recorder.records();
+    let fill = recorder.fill();
+    assert_eq!(records.len() as u64, fill.records);
+    assert_eq!(fill.records + fill.dropped, 2_000);
+    assert!(fill.dropped > 0 && records.len() > 100);
+    assert!(records.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq), "nothing is missing in between");
+    assert_eq!(records.last().unwrap().seq, 1_999);
+    recorder.clear();
+    assert_eq!((recorder.records().len(), recorder.fill().records), (0, 0));
+}
+
+/// A client chooses names, agents and ids: none of them makes a record long.
+#[test]
+fn one_record_is_short_whatever_a_client_sends() {
+    let recorder = Recorder::new(0);
+    let agent = "ä".repeat(4_000);
+    let path = format!("/account/c/{}", "y".repeat(8_000));
+    recorder.note(&note(&head(&path, &[("user-agent", &agent), ("if-match", &agent)], 1)));
+    assert!(recorder.fill().bytes < 4_096, "{}", recorder.fill().bytes);
+    assert_eq!(recorder.records().len(), 1);
+}

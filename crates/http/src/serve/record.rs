@@ -1,0 +1,159 @@
+//! What the recorder is told of a request, when its operation has ended: also if its client has gone by then.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::header::HeaderName;
+use lazuli_model::table::{Change, Refused};
+use lazuli_model::{Refusal, Timestamp};
+use lazuli_store::{Failure, Witness};
+
+use super::Ask;
+use crate::answer::{Answer, name};
+use crate::head::Head;
+use crate::operation::{On, Spec};
+use crate::recorder::{EntityKey, Message, Note, Touched, is_conflict};
+use crate::status::{self, Subject};
+
+/// What is gathered for a record while an operation runs.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub witness: Arc<Witness>,
+    touched: Mutex<Touched>,
+    /// The lab's rule that had a hand in it.
+    pub rule: u64,
+}
+
+impl Watch {
+    /// `rule` is the lab's rule that had a hand in the request; 0 if none had.
+    pub fn by(rule: u64) -> Self {
+        Self { rule, ..Self::default() }
+    }
+}
+
+impl Ask {
+    fn touched(&self) -> Option<MutexGuard<'_, Touched>> {
+        self.watch.as_ref().map(|watch| watch.touched.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It is about these entities of `table`.
+    pub(crate) fn touches_entities<'a>(&self, table: &str, changes: impl IntoIterator<Item = &'a Change>) {
+        if let Some(mut touched) = self.touched() {
+            let entities = changes.into_iter().map(|change| EntityKey { table: table.into(), key: change.key.clone() });
+            touched.entities = entities.collect();
+        }
+    }
+
+    /// The one of its entities that the whole of it was refused for.
+    pub(crate) fn refused_for(&self, index: usize, refusal: &Refusal) {
+        if let Some(mut touched) = self.touched() {
+            touched.refused = Some((index, refusal.clone()));
+        }
+    }
+
+    pub(crate) fn touches_message(&self, id: u128, dequeues: u32, visible: Timestamp) {
+        if let Some(mut touched) = self.touched() {
+            touched.messages.push(Message { id, dequeues, visible });
+        }
+    }
+}
+
+/// Whether anything of a request could be recorded: it changes something, or may be refused because of what others changed.
+pub(super) fn is_worth(spec: &Spec, head: &Head) -> bool {
+    const ASKED: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
+    spec.writes() || ASKED.iter().any(|header| head.says(header))
+}
+
+/// Records `outcome`, if it is a change, or a refusal that another request is the cause of.
+pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
+    let (Some(recorder), Some(watch)) = (ask.edge.recorder(), &ask.watch) else { return };
+    let touched = std::mem::take(&mut *watch.touched.lock().unwrap_or_else(PoisonError::into_inner));
+    let refusal = match (outcome, &touched.refused) {
+        (Err(Failure::Refused(refusal)), _) => Some(refusal),
+        (Ok(_), Some((_, refusal))) => Some(refusal),
+        (Ok(_), None) if ask.spec.writes() && !is_empty(ask, &touched) => None,
+        (Ok(_), None) | (Err(Failure::Broken(_)), _) => return,
+    };
+    if refusal.is_some_and(|refusal| !is_conflict(refusal)) {
+        return;
+    }
+    let (status, code) = match (refusal, outcome) {
+        (Some(refusal), _) => {
+            let said = status::of_failure(&Failure::Refused(inner(refusal).clone()), subject(ask.spec.on));
+            (said.status, said.code)
+        }
+        (None, Ok(answer)) => (answer.status.as_u16(), ""),
+        (None, Err(_)) => return,
+    };
+    let answered = |header: &HeaderName| {
+        let answer = outcome.as_ref().ok().filter(|_| refusal.is_none())?;
+        answer.headers.get(header).and_then(|value| value.to_str().ok())
+    };
+    let one = Note {
+        head: &ask.head,
+        identity: &ask.identity,
+        row,
+        status,
+        code,
+        refused: refusal.is_some(),
+        etag: answered(&name::ETAG),
+        lease: answered(&name::LEASE_ID),
+        sight: watch.witness.sight(),
+        entity: None,
+        messages: &touched.messages,
+        rule: watch.rule,
+    };
+    match (refusal, touched.entities.as_slice()) {
+        (_, []) => recorder.note(&one),
+        (None, entities) => entities.iter().for_each(|entity| recorder.note(&Note { entity: Some(entity), ..one })),
+        (Some(_), entities) => {
+            let index = touched.refused.as_ref().map_or(0, |(index, _)| *index);
+            recorder.note(&Note { entity: entities.get(index), ..one });
+        }
+    }
+}
+
+/// A refusal that a rule of the lab made up.
+pub(super) fn rehearsed(ask: &Ask, row: usize, refusal: &Refusal) {
+    let (Some(recorder), Some(watch)) = (ask.edge.recorder(), &ask.watch) else { return };
+    let said = status::of_failure(&Failure::Refused(refusal.clone()), subject(ask.spec.on));
+    recorder.note(&Note {
+        head: &ask.head,
+        identity: &ask.identity,
+        row,
+        status: said.status,
+        code: said.code,
+        refused: true,
+        etag: None,
+        lease: None,
+        sight: watch.witness.sight(),
+        entity: None,
+        messages: &[],
+        rule: watch.rule,
+    });
+}
+
+/// A change by name that changed nothing: a get that got no message, a batch of blobs, whose parts are recorded by themselves.
+fn is_empty(ask: &Ask, touched: &Touched) -> bool {
+    match ask.spec.on {
+        On::Messages => ask.spec.name == crate::queue::get_messages::SPEC.name && touched.messages.is_empty(),
+        On::Service | On::Container => ask.spec.name.ends_with("Batch") || ask.spec.name.ends_with("BatchByPath"),
+        On::Batch => touched.entities.is_empty(),
+        On::Blob | On::Queue | On::Message | On::Share | On::Directory | On::File => false,
+        On::Tables | On::Table | On::Entities | On::Entity => false,
+    }
+}
+
+fn inner(refusal: &Refusal) -> &Refusal {
+    if let Refusal::Table(Refused::InBatch { refusal, .. }) = refusal { refusal } else { refusal }
+}
+
+/// Whose words a refusal is told in.
+pub(super) fn subject(on: On) -> Subject {
+    match on {
+        On::Container => Subject::Container,
+        On::Share => Subject::Share,
+        On::Directory | On::File => Subject::File,
+        On::Service | On::Blob | On::Queue | On::Messages | On::Message => Subject::Blob,
+        On::Tables | On::Table | On::Entities | On::Entity | On::Batch => Subject::Blob,
+    }
+}

@@ -1,0 +1,200 @@
+//! Who is logged in to the console. Held true:
+//! * a secret that was given to log in stays in this memory; neither it nor what it opens is ever sent back;
+//! * a session ends when it is ended, after half an hour without a request, and after twelve hours;
+//! * a cookie counts only if the request comes from the console's own page, and changes something only with the CSRF header.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
+use lazuli_http::accounts::Account;
+use tokio::time::Instant;
+
+use crate::ids;
+
+const IDLE: Duration = Duration::from_secs(30 * 60);
+pub const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+const SESSIONS_MAX: usize = 256;
+pub const CSRF: &str = "x-lazuli-csrf";
+
+/// What a session may show to the services.
+#[derive(Clone)]
+pub enum Credential {
+    /// Nothing: an operator need not have an account.
+    None,
+    Key(Arc<Account>),
+    Sas {
+        account: String,
+        query: String,
+    },
+    Token {
+        account: String,
+        token: String,
+    },
+}
+
+impl Credential {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Credential::None => "operator",
+            Credential::Key(_) => "key",
+            Credential::Sas { .. } => "sas",
+            Credential::Token { .. } => "token",
+        }
+    }
+
+    pub fn account(&self) -> Option<&str> {
+        match self {
+            Credential::None => None,
+            Credential::Key(account) => Some(account.name().as_str()),
+            Credential::Sas { account, .. } | Credential::Token { account, .. } => Some(account),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Session {
+    pub id: String,
+    pub csrf: String,
+    pub credential: Credential,
+    pub operator: bool,
+    pub ends: Instant,
+    seen: Instant,
+}
+
+impl Session {
+    /// Of what account it may see the record: `Ok(None)` is all of them.
+    pub fn sees(&self) -> Result<Option<String>, ()> {
+        match &self.credential {
+            _ if self.operator => Ok(None),
+            Credential::Key(account) => Ok(Some(account.name().as_str().to_owned())),
+            Credential::None | Credential::Sas { .. } | Credential::Token { .. } => Err(()),
+        }
+    }
+}
+
+/// Those that are logged in.
+#[derive(Default)]
+pub struct Sessions {
+    by_id: Mutex<HashMap<String, Session>>,
+}
+
+impl Sessions {
+    /// `None`: there are too many.
+    pub fn begin(&self, credential: Credential, operator: bool) -> Option<Session> {
+        let now = Instant::now();
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        by_id.retain(|_, session| session.is_good(now));
+        if by_id.len() >= SESSIONS_MAX {
+            return None;
+        }
+        let (id, csrf) = (secret(), secret());
+        let session = Session { id: id.clone(), csrf, credential, operator, ends: now + LIFE, seen: now };
+        by_id.insert(id, session.clone());
+        Some(session)
+    }
+
+    /// The session of a request that comes from the console's own page.
+    pub fn of(&self, headers: &HeaderMap, cookie: &str) -> Option<Session> {
+        if !is_own(headers) {
+            return None;
+        }
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let (_, id) = pairs.find(|(name, _)| *name == cookie)?;
+        let now = Instant::now();
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = by_id.get_mut(id).filter(|session| session.is_good(now))?;
+        session.seen = now;
+        Some(session.clone())
+    }
+
+    pub fn raise(&self, id: &str) {
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = by_id.get_mut(id) {
+            session.operator = true;
+        }
+    }
+
+    pub fn is_on(&self, id: &str) -> bool {
+        let by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        by_id.get(id).is_some_and(|session| session.is_good(Instant::now()))
+    }
+
+    pub fn end(&self, id: &str) {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+impl Session {
+    fn is_good(&self, now: Instant) -> bool {
+        now < self.ends && now < self.seen + IDLE
+    }
+
+    /// Whether the request carries the header that only the console's own page knows.
+    pub fn has_csrf(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(CSRF).map(|value| value.as_bytes()).unwrap_or_default();
+        crate::admin::same(given, self.csrf.as_bytes())
+    }
+}
+
+/// Whether a browser says that a request comes from the page that it goes to. What is no browser says nothing.
+fn is_own(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
+    let origin = text(ORIGIN.as_str()).is_none_or(|origin| {
+        let host = origin.split_once("://").map_or("", |(_, host)| host);
+        text(HOST.as_str()).is_some_and(|own| own.eq_ignore_ascii_case(host))
+    });
+    site && origin
+}
+
+fn secret() -> String {
+    ids::secret().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_counts_from_its_own_page_until_it_ends() {
+        let sessions = Sessions::default();
+        let session = sessions.begin(Credential::None, true).unwrap();
+        let cookie = format!("other=1; lazuli-1={}", session.id);
+        let own = headers(&[("cookie", &cookie), ("host", "127.0.0.1:1"), ("origin", "http://127.0.0.1:1")]);
+        assert!(sessions.of(&own, "lazuli-1").is_some());
+        assert!(sessions.of(&own, "lazuli-2").is_none());
+        for (name, value) in [
+            ("origin", "http://evil.example"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            let foreign = headers(&[("cookie", &cookie), ("host", "127.0.0.1:1"), (name, value)]);
+            assert!(sessions.of(&foreign, "lazuli-1").is_none(), "{name}: {value}");
+        }
+        assert!(!session.has_csrf(&own));
+        assert!(session.has_csrf(&headers(&[(CSRF, &session.csrf)])));
+        assert!(!session.has_csrf(&headers(&[(CSRF, &session.id)])));
+        tokio::time::advance(IDLE - Duration::from_secs(1)).await;
+        assert!(sessions.of(&own, "lazuli-1").is_some(), "each request keeps it");
+        tokio::time::advance(IDLE + Duration::from_secs(1)).await;
+        assert!(sessions.of(&own, "lazuli-1").is_none());
+        let session = sessions.begin(Credential::None, true).unwrap();
+        sessions.end(&session.id);
+        assert!(!sessions.is_on(&session.id));
+    }
+
+    #[tokio::test]
+    async fn there_are_so_many_and_no_more() {
+        let sessions = Sessions::default();
+        let begun = (0..SESSIONS_MAX + 5).filter(|_| sessions.begin(Credential::None, false).is_some()).count();
+        assert_eq!(begun, SESSIONS_MAX);
+    }
+}
