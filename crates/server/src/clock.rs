@@ -33,6 +33,8 @@ const YEARS_MAX: f64 = 100.0 * 365.0 * 86400.0;
 pub struct Moved {
     pub ticks: Arc<AtomicU64>,
     file: Option<PathBuf>,
+    /// Other servers share what is stored, and would not move with this one.
+    is_fixed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,7 +55,12 @@ impl Moved {
                 written.map_err(|error| format!("{FILE} in the data directory is damaged: {error}"))?.moved_ticks
             }
         };
-        Ok(Self { ticks: Arc::new(AtomicU64::new(ticks)), file })
+        Ok(Self { ticks: Arc::new(AtomicU64::new(ticks)), file, is_fixed: false })
+    }
+
+    /// Of a cluster, whose clocks are not this server's to move.
+    pub fn fixed() -> Self {
+        Self { ticks: Arc::default(), file: None, is_fixed: true }
     }
 
     pub fn seconds(&self) -> f64 {
@@ -61,6 +68,9 @@ impl Moved {
     }
 
     pub fn advance(&self, seconds: f64) -> Result<(), String> {
+        if self.is_fixed {
+            return Err("the servers of a cluster share its time: it cannot be moved".into());
+        }
         let now = self.seconds();
         if !(seconds > 0.0 && now + seconds <= YEARS_MAX) {
             return Err("a clock goes forward only, and by no more than a hundred years".into());

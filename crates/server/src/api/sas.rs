@@ -120,7 +120,7 @@ impl Console {
         let host = url.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
         let found = self.endpoints.iter().find_map(|(door, own)| match door {
             Door::Api(service) if !host.is_empty() && own.ends_with(&host) => Some(*service),
-            Door::Api(_) | Door::Website => None,
+            Door::Api(_) | Door::Website | Door::Smb => None,
         });
         let service = found.ok_or_else(|| Refused::bad("this URL is not one of this server's services"))?;
         let names_blob = service == Service::Blob && url.path().split('/').filter(|part| !part.is_empty()).count() > 2;

@@ -131,5 +131,6 @@ fn word(door: Door) -> &'static str {
         Door::Api(Service::File) => "file",
         Door::Api(Service::Dfs) => "dfs",
         Door::Website => "web",
+        Door::Smb => "smb",
     }
 }

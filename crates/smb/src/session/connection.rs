@@ -355,6 +355,11 @@ impl Connection {
         Ok(Response::Negotiate(response).encode(&header).flatten())
     }
 
+    /// Whose passwords the next step of a logon is going to want.
+    pub fn asks_for(&self, received: &Received, request: &SetupRequest) -> Option<String> {
+        self.logons.get(&received.session)?.logon.asks_for(request.token.clone())
+    }
+
     /// SESSION_SETUP, one step of it.
     pub fn setup<P: FnOnce(&str) -> Option<Passwords>>(
         &mut self,

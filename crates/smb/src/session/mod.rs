@@ -112,6 +112,11 @@ impl Session {
         !self.channels.is_empty()
     }
 
+    /// Its channels.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.channels.keys().copied()
+    }
+
     pub fn is_expired(&self, now: FileTime) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
@@ -156,6 +161,14 @@ impl Sessions {
 
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Session> {
         self.by_id.get_mut(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
     }
 
     pub fn insert(&mut self, session: Session) {

@@ -13,6 +13,7 @@ mod container;
 pub mod disk;
 mod explained;
 mod faults;
+pub mod gateways;
 mod lease;
 mod object;
 mod queue;

@@ -1,0 +1,11 @@
+//! LOGOFF: what the session holds is closed, and what waits is ended. The session itself ends when the answer is out, which it still signs.
+
+use std::sync::Arc;
+
+use crate::serve::Client;
+use crate::status::Status;
+
+pub(crate) async fn run(client: &Arc<Client>, session: u64) {
+    client.end_pending(session, None, Status::UserSessionDeleted);
+    client.gateway.end_opens(session, None, false).await;
+}
