@@ -156,6 +156,9 @@ test("properties, metadata and tags are written only over what was read", async 
     await page.locator(".said", { hasText: "If-Match" }).waitFor();
     await page.getByRole("heading", { name: "Won: Set Blob Metadata" }).waitFor();
     await screenshot(page, "concurrency-explain");
+    await page.getByRole("link", { name: "Timeline of the object" }).click();
+    await page.locator(".step.refusal").waitFor();
+    assert.equal(await page.locator(".step.refusal").count(), 1, "the page asked more than once");
   });
 });
 

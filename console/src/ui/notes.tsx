@@ -48,7 +48,7 @@ const CLEARER: Record<string, string> = {
 export function Why({ refused }: { refused: Refused }) {
   if (!refused.isConflict || !refused.requestId) return null;
   return (
-    <button class="link" onClick={() => go("concurrency", "explain", refused.requestId)}>
+    <button type="button" class="link" onClick={() => go("concurrency", "explain", refused.requestId)}>
       Why was I refused?
     </button>
   );
@@ -89,7 +89,11 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
           <Why refused={error} />
         </div>
       )}
-      {retry && <button onClick={retry}>Try again</button>}
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }

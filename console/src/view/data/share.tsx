@@ -177,7 +177,6 @@ async function put(share: string, path: string, file: File, overwrite: boolean, 
   await api.uploadFile(share, path, file, signal, onSent);
 }
 
-
 class ThereAlready extends Refused {
   constructor() {
     super(409, "BlobAlreadyExists", "There is a file of this name already.", "");

@@ -9,7 +9,7 @@ use super::state::State;
 use super::{Gateway, names};
 use crate::memory::Fence;
 use crate::txn::{Ran, attempt_with};
-use crate::{Fault, Partition, Txn, Verdict, Want};
+use crate::{Fault, Partition, Stamp, Txn, Verdict, Want};
 
 pub(super) async fn look(
     gateway: &Gateway,
@@ -22,9 +22,11 @@ pub(super) async fn look(
     let mut wants: Vec<Want> = Vec::new();
     let (mut version, mut loaded) = (None, Loaded::default());
     let mut changes = 0;
+    // The same at each run: a look may read up to now, and would miss something new each time.
+    let mut now = gateway.clock.now();
     loop {
         let mut view = Over::new(&loaded, &nothing);
-        let ran = attempt_with(look, &mut fence.around(&mut view), gateway.clock.now())?;
+        let ran = attempt_with(look, &mut fence.around(&mut view), now)?;
         match (ran, view.missed) {
             (Ran::Missed, Some(want)) => wants.push(want),
             (Ran::Missed, None) => return Err(Fault::Unavailable("a look missed nothing".into())),
@@ -58,6 +60,7 @@ pub(super) async fn look(
             }
             (0..lacking.len()).for_each(|want| moment.load(want, &mut loaded));
             gateway.catch_up(moment.versions[0]);
+            now = now.max(Stamp(moment.versions[0]));
         }
     }
 }

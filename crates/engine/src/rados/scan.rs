@@ -51,10 +51,12 @@ async fn run(
     view: &mut Merged,
     scan: &mut (dyn FnMut(&mut Txn<'_>) -> Verdict + Send),
 ) -> Result<Ended, Fault> {
+    // The same at each run: a scan may read up to now, and would miss something new each time.
+    let now = gateway.clock.now();
     loop {
         view.missed.clear();
         let fence = Fence::Space(view.space);
-        match attempt_with(scan, &mut fence.around(view), gateway.clock.now())? {
+        match attempt_with(scan, &mut fence.around(view), now)? {
             Ran::Committed(_) | Ran::Refused => return Ok(Ended::Whole),
             Ran::Missed if view.missed.is_empty() => {
                 return Err(Fault::Unavailable("a scan missed nothing".into()));

@@ -16,7 +16,7 @@ use super::fetch::Place;
 use super::loaded::Loaded;
 use super::state::State;
 use crate::clock::Stopwatch;
-use crate::{Fault, Job, Partition, Want};
+use crate::{Fault, Job, Partition, Stamp, Want};
 
 /// A shard that nothing was submitted to for so long is forgotten.
 const IDLE: Duration = Duration::from_secs(30);
@@ -32,6 +32,9 @@ pub(super) struct Submitted {
     pub job: Box<dyn Job>,
     /// All that it was found to read, or said it will.
     pub wants: Vec<Want>,
+    /// What it was stamped with, as long as that is later than the partition's version. A decision may read up to its stamp: with another
+    /// one at each run it would miss something new each time.
+    pub stamp: Option<Stamp>,
     pub conflicts: u32,
     since: Stopwatch,
 }
@@ -39,7 +42,7 @@ pub(super) struct Submitted {
 impl Submitted {
     pub fn new(at: Partition, job: Box<dyn Job>) -> Self {
         let wants = job.wants();
-        Self { at, job, wants, conflicts: 0, since: Stopwatch::start() }
+        Self { at, job, wants, stamp: None, conflicts: 0, since: Stopwatch::start() }
     }
 
     pub fn settle(self, fate: Result<(), Fault>) {

@@ -2,10 +2,10 @@
 //!
 //! Held true:
 //! * a job is settled when what it rests on is proved: by the operator that committed it, or by a read in the same turn;
-//! * a job that missed something waits for the next turn; the others go on without it;
+//! * a job that missed something waits for the next turn, and so do those behind it in its partition; others go on without it;
 //! * an operator that came too late was not applied; one whose answer was lost is settled by its number (`settle_lost`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -54,8 +54,9 @@ impl Shard {
             return Ok(());
         }
         let (mut written, mut done, mut bytes) = (HashMap::<Bytes, Written>::new(), Vec::new(), 0);
+        let mut waiting = HashSet::new();
         for mut submitted in std::mem::take(&mut self.pending) {
-            if bytes > BATCH_BYTES {
+            if bytes > BATCH_BYTES || waiting.contains(&submitted.at.name) {
                 self.pending.push_back(submitted);
                 continue;
             }
@@ -64,7 +65,10 @@ impl Shard {
                 continue;
             };
             let before = written.entry(submitted.at.name.clone()).or_default();
-            let stamp = self.gateway.stamp_after(known.version.max(before.version));
+            let last = known.version.max(before.version);
+            let stamp =
+                submitted.stamp.filter(|stamp| stamp.0 > last).unwrap_or_else(|| self.gateway.stamp_after(last));
+            submitted.stamp = Some(stamp);
             let mut view = Over::new(&known.loaded, &before.rows);
             let fence = Fence::Partition(&submitted.at, Some(self.gateway.layout));
             let ran = attempt(submitted.job.as_mut(), &mut fence.around(&mut view), stamp);
@@ -79,6 +83,7 @@ impl Shard {
                 (Ok(Ran::Committed(_) | Ran::Refused), _) => done.push(submitted),
                 (Ok(Ran::Missed), Some(want)) => {
                     submitted.wants.push(want);
+                    waiting.insert(submitted.at.name.clone());
                     self.pending.push_back(submitted);
                 }
                 (Ok(Ran::Missed), None) => {
