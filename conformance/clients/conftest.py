@@ -59,6 +59,9 @@ def pytest_collect_file(file_path, parent):
         return JavaScript.from_parent(parent, path=file_path)
 
 
+OPERATOR = "the-operator-of-these-tests"
+
+
 class JavaScript(pytest.File):
     """A file of node:test tests. Node runs once; each of its tests is a test here."""
 
@@ -68,12 +71,18 @@ class JavaScript(pytest.File):
         for name in re.findall(r'^test\("([^"]+)"', self.path.read_text(), re.M):
             yield JavaScriptTest.from_parent(self, name=name)
 
+    def flags(self):
+        """A first line "// server: --flag" says how the server is to be started."""
+        found = re.match(r"// server: (.*)", self.path.read_text())
+        return found.group(1).split() if found else []
+
     def run_once(self):
         if self.outcome is None:
             elsewhere = os.environ.get("LAZULI_ENDPOINT")
-            server = Elsewhere(elsewhere) if elsewhere else Server()
+            server = Elsewhere(elsewhere) if elsewhere else Server(flags=self.flags(), environment={"LAZULI_OPERATOR_TOKEN": OPERATOR})
             environment = {
                 **os.environ, "CONNECTION_STRING": server.connection_string, "MODULES": str(CACHE / "js/node_modules"),
+                "CONSOLE": getattr(server, "console", None) or "", "CONSOLE_MODULES": str(CACHE / "console/node_modules"), "OPERATOR": OPERATOR,
             }
             command = [CACHE / "bin/node", "--test", "--test-reporter=tap", self.path]
             ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
@@ -84,6 +93,8 @@ class JavaScript(pytest.File):
 
 class JavaScriptTest(pytest.Item):
     def runtest(self):
+        if os.environ.get("LAZULI_ENDPOINT") and self.parent.flags():
+            pytest.skip("needs a process of its own")
         output = self.parent.run_once()
         line = re.search(rf"^ *(ok|not ok) \d+ - {re.escape(self.name)}$\n((?: .*\n)*)", output, re.M)
         if not line or line.group(1) != "ok":

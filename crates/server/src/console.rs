@@ -28,7 +28,7 @@ use crate::data::Data;
 use crate::lab::Lab;
 use crate::listen::{Door, stopped};
 use crate::tail::Tail;
-use crate::{health, metrics};
+use crate::{assets, health, metrics};
 
 const HEADER_READ: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 64;
@@ -143,11 +143,9 @@ impl Console {
             "/healthz" => text(StatusCode::OK, "ok\n"),
             "/readyz" => self.readiness().await,
             "/metrics" => text(StatusCode::OK, self.report().await),
-            "/" => text(
-                StatusCode::OK,
-                "Lazuli. /healthz: is it alive? /readyz: can it work, and what to do? /metrics: numbers.\n",
-            ),
-            _ => text(StatusCode::NOT_FOUND, "there are /healthz, /readyz and /metrics\n"),
+            path => assets::answer(path, request.headers()).unwrap_or_else(|| {
+                text(StatusCode::NOT_FOUND, "there are /, for people; and /healthz, /readyz and /metrics\n")
+            }),
         })
     }
 

@@ -4,6 +4,7 @@
 mod account;
 mod admin;
 mod api;
+mod assets;
 mod background;
 mod banner;
 mod begin;

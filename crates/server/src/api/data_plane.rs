@@ -37,6 +37,9 @@ impl Console {
         let Caller::Session(session) = caller else {
             return Err(Refused::forbidden("the operator's token does not open data: use an account's key"));
         };
+        if is_embedded(request.headers()) {
+            return Err(Refused::forbidden("what is stored is fetched or downloaded, never made part of a page"));
+        }
         let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
         let service = match name {
             "blob" => Service::Blob,
@@ -98,6 +101,13 @@ impl Console {
     }
 }
 
+/// Whether a page means to run or show the answer as part of itself: as a script, a style, an image, a frame. Browsers say so. The policy of the console's page allows
+/// files of its own origin, and what is stored is of that origin, too.
+fn is_embedded(headers: &HeaderMap) -> bool {
+    let purpose = headers.get("sec-fetch-dest").map(HeaderValue::as_bytes);
+    purpose.is_some_and(|purpose| !matches!(purpose, b"empty" | b"document"))
+}
+
 fn request_to(request: Request<Incoming>, uri: &str) -> Result<Request<Incoming>, Refused> {
     let uri: Uri = uri.parse().map_err(|_| Refused::bad("this is no path"))?;
     let (mut parts, body) = request.into_parts();
@@ -126,5 +136,23 @@ fn harmless(headers: &mut HeaderMap, shown: bool) {
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     if shown {
         headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_no_part_of_a_page() {
+        let asked_as = |purpose: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("sec-fetch-dest", HeaderValue::from_str(purpose).unwrap());
+            is_embedded(&headers)
+        };
+        for purpose in ["script", "style", "image", "iframe", "object", "worker", "manifest", "?"] {
+            assert!(asked_as(purpose), "{purpose}");
+        }
+        assert!(!asked_as("empty") && !asked_as("document") && !is_embedded(&HeaderMap::new()));
     }
 }

@@ -1,0 +1,2 @@
+// esbuild gathers these into one style sheet.
+declare module "*.css";

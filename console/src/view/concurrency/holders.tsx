@@ -1,0 +1,118 @@
+// Who holds what now: leases with the time they have left and those they kept out, messages in flight, and what is open over SMB.
+import { useState } from "preact/hooks";
+import * as api from "../../api/server";
+import type { InFlight, LiveLease, Open } from "../../api/server";
+import { Empty, Trouble } from "../../ui/notes";
+import { Badge } from "../../ui/parts";
+import { go, hash } from "../../ui/route";
+import { instant, plural, seconds, time } from "../../ui/say";
+import { useEvery } from "../../ui/store";
+import { FlightTable } from "../data/queue";
+import { short } from "./live";
+import { spaced, who } from "./timeline";
+
+export function Holders() {
+  const [leases, setLeases] = useState<LiveLease[]>();
+  const [messages, setMessages] = useState<InFlight[]>();
+  const [opens, setOpens] = useState<Open[]>();
+  const [error, setError] = useState<unknown>();
+  useEvery(1000, async () => {
+    try {
+      const [one, other, third] = await Promise.all([api.leases(), api.messagesInFlight(), api.opens()]);
+      setLeases(one.leases);
+      setMessages(other.messages);
+      setOpens(third.opens);
+      setError(undefined);
+    } catch (why) {
+      setError(why);
+    }
+  });
+  return (
+    <div class="cards">
+      {error !== undefined && <Trouble error={error} />}
+      <section class="card wide">
+        <h2>Leases {leases && <Badge tone="info">{leases.length}</Badge>}</h2>
+        {leases?.length === 0 && <Empty>Nobody holds a lease that is in the record.</Empty>}
+        {leases && leases.length > 0 && (
+          <table class="lines">
+            <thead>
+              <tr>
+                <th>Object</th>
+                <th>Holder</th>
+                <th>Since</th>
+                <th>Renewed</th>
+                <th>Time left</th>
+                <th>Kept out</th>
+              </tr>
+            </thead>
+            <tbody>
+              {leases.map((lease) => (
+                <tr key={lease.object + lease.id}>
+                  <td class="wrap">
+                    <a href={hash("concurrency", "timeline", lease.object)}>{short(lease.object)}</a> {lease.state === "breaking" && <Badge tone="warn">breaking</Badge>}
+                    <div class="fine">{lease.id}</div>
+                  </td>
+                  <td class="wrap">{lease.holder ? who(lease.holder) : "not in the record any more"}</td>
+                  <td>{instant(lease.since)}</td>
+                  <td>{plural(lease.renewals, "time")}</td>
+                  <td>
+                    {lease.seconds_left !== null && <meter min={0} max={60} low={10} value={Math.min(60, lease.seconds_left)} aria-hidden="true" />} {seconds(lease.seconds_left)}
+                  </td>
+                  <td class="wrap">
+                    {lease.refused.length === 0
+                      ? "nobody"
+                      : lease.refused.slice(0, 5).map((record) => (
+                          <div key={record.seq}>
+                            <button class="link" onClick={() => go("concurrency", "explain", record.request_id)}>
+                              {spaced(record.operation)} by {who(record)}
+                            </button>
+                          </div>
+                        ))}
+                    {lease.refused.length > 5 && <span class="fine">and {lease.refused.length - 5} more</span>}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </section>
+      <section class="card wide">
+        <h2>Messages in flight {messages && <Badge tone="info">{messages.length}</Badge>}</h2>
+        {messages?.length === 0 ? <Empty>No worker holds a message.</Empty> : messages && <FlightTable all={messages} />}
+      </section>
+      <section class="card wide">
+        <h2>Open over SMB {opens && <Badge tone="info">{opens.length}</Badge>}</h2>
+        {opens?.length === 0 && <Empty>Nothing is open over SMB.</Empty>}
+        {opens && opens.length > 0 && (
+          <table class="lines">
+            <thead>
+              <tr>
+                <th>Object</th>
+                <th>Client</th>
+                <th>Access</th>
+                <th>Shares with</th>
+                <th>Cache</th>
+                <th>Locks</th>
+                <th>Since</th>
+              </tr>
+            </thead>
+            <tbody>
+              {opens.map((open, index) => (
+                <tr key={index}>
+                  <td class="wrap">{short(open.object)}</td>
+                  <td>{open.client}</td>
+                  <td>{open.access}</td>
+                  <td>{open.share}</td>
+                  <td>{open.cache}</td>
+                  <td>{Array.isArray(open.locks) ? open.locks.length : open.locks}</td>
+                  <td>{time(open.since)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </section>
+    </div>
+  );
+}
+
