@@ -25,7 +25,8 @@ use crate::{
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
-use fence::{Fence, Owners};
+pub(crate) use fence::Fence;
+use fence::Owners;
 
 /// A gateway to a map that other gateways may share.
 pub struct Memory {

@@ -24,7 +24,7 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 41] = [
+const COLUMNS: [(Column, Owner); 43] = [
     (file::NAMES, Owner::Space),
     (file::NODES, Owner::Space),
     (file::CHILDREN, Owner::Space),
@@ -32,6 +32,8 @@ const COLUMNS: [(Column, Owner); 41] = [
     (file::OPENS, Owner::Space),
     (file::DELETE_PENDING, Owner::Space),
     (file::BENEATH, Owner::Space),
+    (file::NOTICES, Owner::Space),
+    (file::WATCHES, Owner::Space),
     (file::PERMISSIONS, Owner::Space),
     (file::SNAPSHOTS, Owner::Space),
     (file::SUPERSEDED, Owner::Space),

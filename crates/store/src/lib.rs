@@ -40,9 +40,10 @@ pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
 pub use detach_on_drop::detach_on_drop;
 pub use file::{
-    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
-    HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
-    ShareItem, SharePage,
+    Alarm, Change, Children, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Filter, Gone,
+    HEARTBEAT_SECONDS, HandleAt, HandleItem, HandlePage, Happened, ListEntries, ListHandles, ListShares, Locked,
+    NewEntry, Notice, OpenFile, Opened, Patience, RangeList, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through,
+    Waiting, Wanted, Watch, permission_of,
 };
 pub use layout::layout;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};

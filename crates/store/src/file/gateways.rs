@@ -71,13 +71,39 @@ impl Store {
             from = last.successor();
             for (key, bytes) in &rows {
                 let (born, Some((account, share))) = (decode::<Born>(bytes)?, keys::read_share(key)) else { continue };
-                closed += self.end_in_share(&ShareAt { account, share }, &born, gone, &mut judged).await?;
+                let at = ShareAt { account, share };
+                closed += self.end_in_share(&at, &born, gone, &mut judged).await?;
+                self.end_notices(&at, &born, gone, &mut judged).await?;
             }
         }
         for (gateway, seen) in forgotten {
             self.forget_gateway(gateway, seen).await?;
         }
         Ok(closed)
+    }
+
+    /// What was to be told to the clients of a gateway that is no more.
+    async fn end_notices(
+        &self,
+        at: &ShareAt,
+        born: &Born,
+        gone: Gone,
+        judged: &mut HashMap<u128, bool>,
+    ) -> Result<(), Failure> {
+        let mut from = ShareKeys::new(born.id).all_notices();
+        let end = from.after_prefix();
+        loop {
+            let rows = self.rows(&from, &end, 1).await?;
+            let Some((key, _)) = rows.first() else { return Ok(()) };
+            let Some(gateway) = key.row().first_chunk().map(|id| u128::from_be_bytes(*id)) else { return Ok(()) };
+            if self.is_gone(gateway, gone, judged).await? {
+                match self.take_notices(at, gateway).await {
+                    Ok(_) | Err(Failure::Refused(_)) => {}
+                    Err(broken) => return Err(broken),
+                }
+            }
+            from = ShareKeys::new(born.id).notices(gateway).after_prefix();
+        }
     }
 
     async fn end_in_share(

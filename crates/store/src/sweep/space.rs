@@ -128,6 +128,7 @@ impl Store {
                     Ok(())
                 })
                 .await?;
+                self.engine.forget(space);
                 return Ok(false);
             }
             (true, Some(until)) => emptying.rests_until = Some(until),
