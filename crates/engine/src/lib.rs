@@ -101,7 +101,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Runs `job` as one transaction on `at`, and settles it, even if nobody waits any more.
     fn submit(&self, at: Partition, job: Box<dyn Job>);
 
-    /// Runs `look` over one moment of the partition `at`, which is durable. It may read keys of that partition only. `look`
+    /// Runs `look` over one moment of the partition `at`, which is durable; its stamp is not before that of the last transaction
+    /// there. It may read keys of that partition only. `look`
     /// may be run again when it answers `Verdict::Again`; what it writes is ignored.
     fn look<'a>(
         &'a self,

@@ -344,6 +344,10 @@ pub async fn stamps(engine: &Shared, after: Stamp) -> Stamp {
     let here = at(Space(110), b"one");
     let key = row(&here, b"last");
     let mut last = after;
+    // Another gateway, whose clock is ahead, may have written here.
+    let seen = engine.read(&here, |txn| Ok::<_, Stop<()>>((txn.get(&key)?, txn.stamp()))).await;
+    let (before, seen) = seen.expect("no fault").expect("no refusal");
+    assert!(seen.0 >= number(before), "a look is at a time before what it shows");
     for _ in 0..50 {
         let key = key.clone();
         let stamp = commit(engine, here.clone(), move |txn| {
@@ -352,6 +356,11 @@ pub async fn stamps(engine: &Shared, after: Stamp) -> Stamp {
         })
         .await;
         assert!(stamp > last && engine.now() >= stamp);
+        let seen = engine.read(&here, |txn| Ok::<_, Stop<()>>(txn.stamp())).await;
+        assert!(
+            seen.is_ok_and(|seen| seen.is_ok_and(|seen| seen >= stamp)),
+            "a look is at a time before what it shows"
+        );
         last = stamp;
     }
     let mut tasks = JoinSet::new();

@@ -96,6 +96,18 @@ async fn gateways_with_clocks_of_their_own() {
         let first = cluster(seed);
         let gateways =
             [3_600, 5, 0].map(|ahead| Arc::new(first.gateway(Clock::new(move || Stamp(SECOND * (100_000 + ahead))))));
+        // The first one that writes is an hour ahead, and the others have never looked: nobody tries in vain.
+        let mut last = Stamp(0);
+        for gateway in &gateways {
+            let key = Key::new(Space(9), Column(1), &[&[1], b"p"]);
+            let written = gateway.transact(Partition::new(Space(9), "p"), move |txn| {
+                txn.put(key.clone(), "value");
+                Ok::<_, Stop<()>>(txn.stamp())
+            });
+            let stamp = written.await.expect("a gateway that is behind gets through").expect("no refusal");
+            assert!(stamp > last);
+            last = stamp;
+        }
         let mut last = Stamp(0);
         for turn in 0..9 {
             let gateway: Arc<dyn Engine> = gateways[turn % 3].clone();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lazuli_testkit::chance::{number, seed};
 use lazuli_testkit::sim::disk::watched;
-use lazuli_testkit::sim::{Report, run};
+use lazuli_testkit::sim::{Report, gateways, run};
 
 #[test]
 fn every_history_of_every_world_has_an_order() {
@@ -18,6 +18,20 @@ fn every_history_of_every_world_has_an_order() {
     }
     // A world in which nothing happens proves nothing.
     assert!(total.calls > 100 * count as usize && total.refused > total.calls / 20, "{total:?}");
+}
+
+/// Several stores over one engine and one content, which stall and die: nothing is lost, and nothing is left over.
+#[test]
+fn worlds_with_several_gateways_come_to_a_good_end() {
+    let (first, count) = (seed(1), number("LAZULI_GATEWAYS", 40));
+    let mut total = Report::default();
+    for seed in first..first + count {
+        match gateways::run(seed) {
+            Ok(report) => total.add(report),
+            Err(what) => panic!("{what}\nreplay with: ./simulate --gateways {seed}"),
+        }
+    }
+    assert!(total.calls > 20 * count as usize && total.untold > 0, "{total:?}");
 }
 
 #[test]

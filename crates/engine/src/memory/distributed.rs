@@ -78,6 +78,10 @@ impl Distribution {
         self.round_trips.load(Ordering::Relaxed)
     }
 
+    fn last_stamp(&self, at: &Partition) -> Option<Stamp> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).stamps.get(at).copied()
+    }
+
     fn dice(&self) -> Dice {
         let seed = self.seeds.lock().unwrap_or_else(PoisonError::into_inner).next();
         Dice { random: Random(seed), manners: self.manners }
@@ -140,15 +144,20 @@ pub(super) async fn look(
     let fence = Fence::Partition(at, cluster.layout);
     for tried in 0..TRIES_MAX {
         dice.back_off(tried).await;
-        let mut loaded = Loaded::default();
+        let (mut loaded, time) = (Loaded::default(), gateway.clock.now());
         loop {
             dice.delay().await;
-            let Ran::Missed = attempt_with(look, &mut fence.around(&mut loaded), gateway.clock.now())? else { break };
+            let Ran::Missed = attempt_with(look, &mut fence.around(&mut loaded), time)? else { break };
             loaded.load(&cluster.ask());
         }
         // Nothing it read has changed since: so all of it was there together, now.
-        if loaded.unchanged(&cluster.read()) {
-            return Ok(());
+        if !loaded.unchanged(&cluster.read()) {
+            continue;
+        }
+        // Nobody looks at what is there at a time before it was.
+        match cluster.distribution().last_stamp(at) {
+            Some(last) if last > time => gateway.clock.resume(last),
+            Some(_) | None => return Ok(()),
         }
     }
     Err(Fault::Busy)
