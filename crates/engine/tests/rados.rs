@@ -140,7 +140,7 @@ mod content {
     use std::sync::Arc;
 
     use bytes::{Bytes, BytesMut};
-    use lazuli_engine::content::{Content, Piece};
+    use lazuli_engine::content::{Content, Piece, Recovery};
     use lazuli_engine::memory::Manners;
     use lazuli_engine::rados::{Objects, Simulated};
     use lazuli_engine::{Clock, Fault, Stamp};
@@ -240,7 +240,7 @@ mod content {
         }
         let soon = content(&pool, 2, 30);
         soon.attend().await.unwrap();
-        assert_eq!(soon.unsettled(), [], "a gateway that was heard of lately is alive");
+        assert_eq!(soon.unsettled(), [0; 0], "a gateway that was heard of lately is alive");
         let later = content(&pool, 3, 700);
         later.attend().await.unwrap();
         let unsettled = later.unsettled();
@@ -249,10 +249,10 @@ mod content {
             let live = if extent == pieces[0].extent { vec![(0, 100)] } else { Vec::new() };
             later.settle(extent, live).await.unwrap();
         }
-        assert_eq!(later.unsettled(), []);
+        assert_eq!(later.unsettled(), [0; 0]);
         assert_eq!(read(&later, pieces[0], 0, 100).await.unwrap(), bytes(100));
         assert!(pool.objects().iter().filter(|name| name.starts_with("c.")).count() == 1);
         later.attend().await.unwrap();
-        assert_eq!(later.unsettled(), [], "and it is done once");
+        assert_eq!(later.unsettled(), [0; 0], "and it is done once");
     }
 }

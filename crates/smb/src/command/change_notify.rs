@@ -34,8 +34,18 @@ pub(super) async fn run(ask: &Ask<'_>, request: &NotifyRequest) -> Outcome {
         ask.later.begins();
         tokio::select! {
             () = changed => {}
-            () = ask.later.pending.ended() => return Err(ask.later.pending.reason()),
+            () = ask.later.pending.ended() => return ended(ask.later.pending.reason()),
         }
+    }
+}
+
+/// With its tree or session, a watch ends as with its handle.
+fn ended(reason: Status) -> Outcome {
+    match reason {
+        Status::NetworkNameDeleted | Status::UserSessionDeleted => {
+            Ok((Status::NotifyCleanup, Response::ChangeNotify(Output::default())))
+        }
+        reason => Err(reason),
     }
 }
 

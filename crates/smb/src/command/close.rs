@@ -11,6 +11,7 @@ use super::describe;
 
 pub(super) async fn run(ask: &Ask<'_>, request: &CloseRequest) -> Outcome {
     let open = ask.open(request.file)?;
+    ask.client.idle(open.id.volatile).await;
     let mut answer = CloseResponse::default();
     if let What::File(file) = &open.what {
         if request.flags.has(CloseFlags::POST_QUERY)

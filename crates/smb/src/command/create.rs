@@ -173,6 +173,9 @@ pub(super) fn path(name: &str) -> Result<(FilePath, Option<Timestamp>), Status> 
     let name = steps.join("\\");
     // The unnamed stream is the file; other streams there are none.
     let name = name.strip_suffix("::$DATA").unwrap_or(&name);
+    if name.split('\\').any(|step| step == "." || step == "..") {
+        return Err(Status::ObjectPathSyntaxBad);
+    }
     if name.contains(['/', ':']) || name.contains("\\\\") {
         return Err(Status::ObjectNameInvalid);
     }
@@ -196,7 +199,7 @@ fn contexts(request: &create::Request) -> Result<Contexts<'_>, Status> {
         match context {
             Asked::ExtendedAttributes(_) => return Err(Status::EasNotSupported),
             Asked::Security(bytes) => {
-                contexts.security = Some(permission_of(bytes).map_err(|_| Status::InvalidSecurityDescr)?);
+                contexts.security = Some(permission_of(&super::security::whole(bytes)?)?);
             }
             Asked::Durable => contexts.durable = true,
             Asked::Lease(lease) => contexts.lease = Some(lease),
@@ -214,6 +217,9 @@ fn contexts(request: &create::Request) -> Result<Contexts<'_>, Status> {
             | Asked::ReconnectSecond(_)
             | Asked::Unknown { .. } => {}
         }
+    }
+    if contexts.durable && contexts.durable_second.is_some() {
+        return Err(Status::InvalidParameter);
     }
     Ok(contexts)
 }
@@ -329,7 +335,15 @@ fn let_in(
     let volatile = ask.gateway.number();
     let persistent = if opened.handle == 0 { volatile } else { opened.handle };
     let id = FileId { persistent, volatile };
-    let second = contexts.lease.is_some_and(|lease| lease.second.is_some());
+    // The version of a lease is that of its first open.
+    let first = match cache {
+        Cache::Oplock => None,
+        Cache::Lease { .. } => {
+            let opens = ask.gateway.opens();
+            opens.all().find_map(|open| open.file().ok().filter(|file| file.cache == cache).map(|file| file.second))
+        }
+    };
+    let second = first.unwrap_or_else(|| contexts.lease.is_some_and(|lease| lease.second.is_some()));
     let client = ask.client.with_connection(|connection| connection.agreed().map(|agreed| agreed.client));
     let client = client.unwrap_or_default();
     let what = What::File(File { at, kind: opened.entry.node.kind, cache, second });
@@ -339,8 +353,9 @@ fn let_in(
     let durable = open.durable;
     ask.gateway.opens().insert(Arc::new(open));
     let mut given = Vec::new();
-    if let (Cache::Lease { .. }, Some(lease)) = (cache, contexts.lease) {
-        given.push(Given::Lease(given_lease(lease, opened)));
+    let directory = opened.entry.node.kind == Kind::Directory;
+    if let (Cache::Lease { .. }, Some(lease), false) = (cache, contexts.lease, directory) {
+        given.push(Given::Lease(given_lease(lease, second, opened)));
     }
     if contexts.maximal {
         given.push(Given::MaximalAccess(MaximalAccess { status: 0, access: Access::ALL.0 }));
@@ -364,16 +379,18 @@ fn let_in(
         given.push(Given::Apple(AppleAnswer { command: 1, server: answer(1, 0), volume: answer(2, 0), model }));
     }
     let oplock = match cache {
+        Cache::Lease { .. } if directory => OplockLevel::None,
         Cache::Lease { .. } => OplockLevel::Lease,
         Cache::Oplock => oplock_level(opened.caching),
     };
     Response::Create(answer(&opened.entry, oplock, action(opened.done), id, given))
 }
 
-pub(super) fn given_lease(asked: &Lease, opened: &Opened) -> Lease {
+pub(super) fn given_lease(asked: &Lease, second: bool, opened: &Opened) -> Lease {
     let breaking = if opened.breaking { LeaseFlags::BREAK_IN_PROGRESS } else { LeaseFlags::default() };
     let parent = LeaseFlags(asked.flags.0 & LeaseFlags::PARENT_KEY_SET.0);
-    let second = asked.second.as_ref().map(|second| LeaseSecond { parent: second.parent, epoch: opened.epoch });
+    let asked_second = asked.second.clone().unwrap_or_default();
+    let second = second.then_some(LeaseSecond { parent: asked_second.parent, epoch: opened.epoch });
     let flags = if second.is_some() { breaking.with(parent) } else { breaking };
     let second = second.map(|second| {
         let parent = if flags.has(LeaseFlags::PARENT_KEY_SET) { second.parent } else { [0; 16] };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lazuli_model::file::Done;
 use lazuli_model::file::arbiter::Cache;
+use lazuli_model::file::{Done, FilePath, fold};
 use lazuli_store::Opened;
 
 use crate::packet::Response;
@@ -55,13 +55,17 @@ pub(super) async fn reconnect(ask: &Ask<'_>, request: &create::Request) -> Optio
         }
     }
     let wanted = Wanted { lease, ..wanted? };
+    let (name, _) = match super::create::path(&request.name.to_text().unwrap_or_default()) {
+        Ok(path) => path,
+        Err(status) => return Some(Err(status)),
+    };
     if second_asked {
         return Some(Err(Status::InvalidParameter));
     }
-    Some(regain(ask, &wanted).await)
+    Some(regain(ask, &wanted, &name).await)
 }
 
-async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>) -> Outcome {
+async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>, name: &FilePath) -> Outcome {
     let gone = Status::ObjectNameNotFound;
     let client = ask.client.with_connection(|connection| connection.agreed().map(|agreed| agreed.client));
     let open = {
@@ -78,9 +82,6 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>) -> Outcome {
             (Cache::Oplock, None) => {}
             (Cache::Lease { .. } | Cache::Oplock, _) => return Err(gone),
         }
-        if durable.create.is_some() && client != Some(found.client) {
-            return Err(gone);
-        }
         let mut state = found.state();
         if state.session != 0 {
             return Err(gone);
@@ -94,6 +95,14 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>) -> Outcome {
         lose(&open);
         return Err(gone);
     }
+    // Who has a lease names the file as well.
+    if wanted.lease.is_some() {
+        let path = ask.gateway.store.path_of_handle(&file.at).await.unwrap_or_default();
+        if fold(&path) != fold(&name.to_string().replace('/', "\\")) {
+            lose(&open);
+            return Err(Status::InvalidParameter);
+        }
+    }
     let peer = ask.client.peer.to_string();
     let adopted = match ask.gateway.store.adopt_handle(&file.at, ask.session, peer).await {
         Ok(adopted) => adopted,
@@ -104,7 +113,7 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>) -> Outcome {
     };
     let (caching, epoch, breaking) = (adopted.caching, adopted.epoch, adopted.breaking);
     let opened = Opened { handle: file.at.handle, done: Done::Opened, caching, epoch, breaking, entry: adopted.entry };
-    let given = wanted.lease.map(|lease| Given::Lease(given_lease(lease, &opened)));
+    let given = wanted.lease.map(|lease| Given::Lease(given_lease(lease, file.second, &opened)));
     let oplock = match file.cache {
         Cache::Lease { .. } => OplockLevel::Lease,
         Cache::Oplock => oplock_level(opened.caching),

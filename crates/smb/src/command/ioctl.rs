@@ -147,14 +147,24 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
             done
         }
         Fsctl::QueryAllocatedRanges => ranges(ask, &open, file, request).await,
-        Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId | Fsctl::SetObjectId | Fsctl::DeleteObjectId => {
-            Err(Status::InvalidDeviceRequest)
+        Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => {
+            // Its id within the share, and nothing of where it was made.
+            let mut id = [0; 64];
+            id[..8].copy_from_slice(&super::describe::file_id(file.at.file).to_le_bytes());
+            if room < id.len() {
+                Err(Status::BufferTooSmall)
+            } else {
+                Ok((Status::Success, Bytes::copy_from_slice(&id)))
+            }
         }
+        Fsctl::SetObjectId | Fsctl::DeleteObjectId => Err(Status::InvalidDeviceRequest),
+        // Nothing is compressed.
+        Fsctl::GetCompression if room < 2 => Err(Status::InvalidParameter),
+        Fsctl::GetCompression => Ok((Status::Success, Bytes::from_static(&[0, 0]))),
+        Fsctl::SetCompression => Err(Status::NotSupported),
         Fsctl::IsPathnameValid => done,
         Fsctl::GetReparsePoint => Err(Status::NotAReparsePoint),
-        Fsctl::GetCompression
-        | Fsctl::SetCompression
-        | Fsctl::SetReparsePoint
+        Fsctl::SetReparsePoint
         | Fsctl::DeleteReparsePoint
         | Fsctl::RequestResiliency
         | Fsctl::FilesystemGetStatistics
@@ -239,7 +249,13 @@ async fn copy(
             let part = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };
             return Ok((Status::InvalidViewSize, part.to_bytes()));
         }
-        bytes += store.copy_range(&from.at, chunk.source, &target.at, chunk.target, length, frozen).await?;
+        match store.copy_range(&from.at, chunk.source, &target.at, chunk.target, length, frozen).await {
+            Ok(copied) => bytes += copied,
+            Err(failure) => {
+                let part = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };
+                return Ok((failure.into(), part.to_bytes()));
+            }
+        }
         chunks += 1;
     }
     let all = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };

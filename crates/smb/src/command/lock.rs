@@ -18,14 +18,25 @@ pub(super) async fn run(ask: &Ask<'_>, request: &LockRequest) -> Outcome {
     if file.kind == Kind::Directory {
         return Err(Status::InvalidDeviceRequest);
     }
-    if is_repeated(&open, request) {
+    let counts = open.durable.is_some()
+        || ask.client.with_connection(|connection| connection.agreed().is_some_and(|agreed| agreed.multi_channel()));
+    if counts && is_repeated(&open, request) {
         return done;
     }
     let unlocks = first.flags.has(LockFlags::UNLOCK);
     let waits = !first.flags.has(LockFlags::FAIL_IMMEDIATELY);
     let mut ranges = Vec::with_capacity(request.locks.len());
+    let mut wrong = None;
     for element in &request.locks {
-        ranges.push(range(element, unlocks)?);
+        match range(element, unlocks) {
+            Ok(range) => ranges.push(range),
+            // What was to be unlocked before it is.
+            Err(status) if unlocks && !ranges.is_empty() => {
+                wrong = Some(status);
+                break;
+            }
+            Err(status) => return Err(status),
+        }
     }
     // Who asks for several does not wait ([MS-SMB2] 3.3.5.14.2).
     if !unlocks && waits && ranges.len() > 1 {
@@ -40,6 +51,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &LockRequest) -> Outcome {
     let store = &ask.gateway.store;
     if unlocks {
         return match store.unlock_ranges(&file.at, ranges).await? {
+            true if wrong.is_some() => Err(wrong.unwrap_or(Status::InvalidParameter)),
             true => remember(&open, request, done),
             false => Err(Status::RangeNotLocked),
         };
@@ -68,15 +80,15 @@ fn range(element: &LockElement, unlocks: bool) -> Result<Lock, Status> {
     Ok(Lock::new(element.offset, element.length, exclusive))
 }
 
-/// Of a durable open: whether this very request was answered before ([MS-SMB2] 3.3.5.14).
+/// Whether this very request was answered before ([MS-SMB2] 3.3.5.14).
 fn is_repeated(open: &Open, request: &LockRequest) -> bool {
     let (number, index) = ((request.sequence & 0xf) as u8, request.sequence >> 4);
-    open.durable.is_some() && index != 0 && index <= 64 && open.state().sequences.get(&index) == Some(&number)
+    index != 0 && index <= 64 && open.state().sequences.get(&index) == Some(&number)
 }
 
 fn remember(open: &Open, request: &LockRequest, done: Outcome) -> Outcome {
     let (number, index) = ((request.sequence & 0xf) as u8, request.sequence >> 4);
-    if open.durable.is_some() && index != 0 && index <= 64 {
+    if index != 0 && index <= 64 {
         open.state().sequences.insert(index, number);
     }
     done

@@ -7,5 +7,6 @@ use crate::status::Status;
 
 pub(crate) async fn run(client: &Arc<Client>, session: u64) {
     client.end_pending(session, None, Status::UserSessionDeleted);
-    client.gateway.end_opens(session, None, false).await;
+    // What is durable waits for the client to come back.
+    client.gateway.end_opens(session, None, true).await;
 }

@@ -32,6 +32,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &ReadRequest) -> Outcome {
     if data.len() < wanted {
         return Err(Status::EndOfFile);
     }
+    open.state().position = request.offset + data.len() as u64;
     Ok((Status::Success, Response::Read(ReadResponse { data, remaining: 0 })))
 }
 

@@ -3,12 +3,24 @@
 use bytes::Bytes;
 
 use crate::packet::query::SecurityInformation;
-use crate::packet::security::{Control, SecurityDescriptor};
+use crate::packet::security::{Ace, Acl, Control, SecurityDescriptor, Sid};
 use crate::packet::wire::Field;
 use crate::status::Status;
 
 const DACL_BITS: u16 = 0x150c;
 const SACL_BITS: u16 = 0x2a30;
+
+/// A descriptor that comes with a new file. What it leaves out is the administrators', and without a list everybody may do everything.
+pub(super) fn whole(sent: &Bytes) -> Result<Vec<u8>, Status> {
+    let mut sent = SecurityDescriptor::from_bytes(sent.clone()).map_err(|_| Status::InvalidSecurityDescr)?;
+    let sid = |authority, parts: &[u32]| Sid { authority, parts: parts.to_vec() };
+    sent.owner.get_or_insert_with(|| sid(5, &[32, 544]));
+    sent.group.get_or_insert_with(|| sid(5, &[18]));
+    sent.dacl.get_or_insert_with(|| Acl { revision: 2, aces: vec![Ace::allow(0, 0x1f_01ff, &sid(1, &[0]))] });
+    sent.sacl = None;
+    sent.control = Control(sent.control.0 & !SACL_BITS);
+    Ok(sent.to_bytes().to_vec())
+}
 
 /// The parts that were asked for.
 pub(super) fn asked(stored: Vec<u8>, parts: u32) -> Result<Bytes, Status> {

@@ -28,9 +28,11 @@ pub(crate) async fn run(client: &Arc<Client>, received: &Received, request: &Set
         let mut sessions = gateway.sessions();
         connection.setup(received, request, &mut sessions, input)
     })?;
-    if let Some(ended) = &setup.ended {
+    let mut setup = setup;
+    if let Some(ended) = setup.ended.take() {
         // The client's former session is over: what it held durably waits for it.
         gateway.end_opens(ended.id, None, true).await;
+        gateway.sessions().bury(ended);
     }
     if setup.status == Status::LogonFailure {
         tracing::info!(peer = %client.peer.ip(), "an SMB logon was refused");

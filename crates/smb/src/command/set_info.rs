@@ -58,9 +58,9 @@ async fn change(ask: &Ask<'_>, open: &Open, file: &File, request: &SetRequest) -
             // More room than there are bytes is not kept; less cuts them off.
             let seen = store.query_handle(&file.at).await.map_err(closed)?;
             if length < seen.entry.node.length {
-                store.set_end(&file.at, length, frozen).await.map_err(closed)?;
+                return store.set_end(&file.at, length, frozen).await.map_err(closed);
             }
-            Ok(())
+            store.contend(&file.at).await.map_err(closed)
         }
         Change::Position(position) => {
             open.state().position = position.offset;

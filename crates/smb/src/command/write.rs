@@ -35,7 +35,9 @@ pub(super) async fn run(ask: &Ask<'_>, request: WriteRequest) -> Outcome {
     }
     if length > 0 {
         let frozen = open.state().frozen;
-        ask.gateway.store.write_handle(&file.at, request.offset, request.data, frozen).await?;
+        let offset = request.offset;
+        ask.gateway.store.write_handle(&file.at, offset, request.data, frozen).await?;
+        open.state().position = offset + length as u64;
     }
     Ok((Status::Success, Response::Write(answer(length))))
 }

@@ -49,6 +49,9 @@ pub(crate) struct Client {
     pub peer: SocketAddr,
     connection: Mutex<Connection>,
     out: mpsc::UnboundedSender<Outgoing>,
+    /// How many requests are under way about each open, by its volatile id: it is closed after those that came before.
+    busy: Mutex<HashMap<u64, usize>>,
+    idle: tokio::sync::Notify,
     /// Requests that may take long, by message.
     pending: Mutex<HashMap<u64, Arc<Pending>>>,
     requests: Arc<Semaphore>,
@@ -73,6 +76,8 @@ impl Gateway {
             peer,
             connection: Mutex::new(Connection::new(id)),
             out,
+            busy: Mutex::default(),
+            idle: tokio::sync::Notify::new(),
             pending: Mutex::default(),
             requests: Arc::new(Semaphore::new(LIMITS.requests)),
             bytes: Arc::new(Semaphore::new(LIMITS.bytes)),
@@ -221,6 +226,9 @@ impl Client {
         let Ok(request) = self.requests.clone().try_acquire_owned() else {
             return self.refuse(&received);
         };
+        for received in &received {
+            self.enter(received);
+        }
         let asked: usize = received.iter().map(asks).sum();
         let cost = u32::try_from((length + asked).min(LIMITS.bytes)).unwrap_or(u32::MAX);
         let bytes = self.bytes.clone().acquire_many_owned(cost).await.map_err(|_| Close::Exhausted)?;
@@ -252,7 +260,11 @@ impl Client {
         let ready = Mutex::new(Vec::new());
         let mut chain = Chain::default();
         for received in &received {
-            let reply = dispatch::one(self, received, &mut chain, &ready).await?;
+            let reply = dispatch::one(self, received, &mut chain, &ready).await;
+            if !chain.waited {
+                self.leave(received);
+            }
+            let reply = reply?;
             ready.lock().unwrap_or_else(PoisonError::into_inner).push(reply);
         }
         let replies = ready.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -277,17 +289,57 @@ impl Client {
                 Frame::Close => Err(Close::Protocol),
             };
             let Ok(encoded) = encoded else { break };
+            // Before the client can know it.
+            if let Some(session) = ends {
+                let mut sessions = self.gateway.sessions();
+                if let Some(ended) = sessions.remove(session) {
+                    sessions.bury(ended);
+                }
+            }
             self.gateway.counts.bytes_out.fetch_add(encoded.len() as u64, Ordering::Relaxed);
             let head = frame::head(encoded.len());
             let mut whole = Buf::chain(Buf::chain(head.as_slice(), encoded.head), encoded.payload);
             if writer.write_all_buf(&mut whole).await.is_err() {
                 break;
             }
-            if let Some(session) = ends {
-                self.gateway.sessions().remove(session);
-            }
         }
         let _ = writer.shutdown().await;
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request about an open has come in.
+    fn enter(&self, received: &Received) {
+        if let Some(id) = works_on(received) {
+            *self.busy().entry(id).or_default() += 1;
+        }
+    }
+
+    /// It is done, or waits for something else.
+    pub fn leave(&self, received: &Received) {
+        let Some(id) = works_on(received) else { return };
+        let mut busy = self.busy();
+        match busy.get_mut(&id) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) | None => {
+                busy.remove(&id);
+            }
+        }
+        self.idle.notify_waiters();
+    }
+
+    /// Until the requests about an open that came before are done.
+    pub async fn idle(&self, id: u64) {
+        loop {
+            let mut idle = std::pin::pin!(self.idle.notified());
+            idle.as_mut().enable();
+            if !self.busy().contains_key(&id) {
+                return;
+            }
+            idle.await;
+        }
     }
 
     /// A request that may take long, from now on until `finish`.
@@ -327,6 +379,30 @@ impl Client {
             self.gateway.end_opens(session.id, None, true).await;
         }
     }
+}
+
+/// The open that a request is about, by its volatile id, unless it closes it.
+fn works_on(received: &Received) -> Option<u64> {
+    // Where each command has the id, behind the header.
+    let at = match received.header.command {
+        Command::Flush | Command::Lock | Command::Ioctl | Command::QueryDirectory | Command::ChangeNotify => 8,
+        Command::Read | Command::Write | Command::SetInfo => 16,
+        Command::QueryInfo => 24,
+        Command::Negotiate
+        | Command::SessionSetup
+        | Command::Logoff
+        | Command::TreeConnect
+        | Command::TreeDisconnect
+        | Command::Create
+        | Command::Close
+        | Command::Cancel
+        | Command::Echo
+        | Command::OplockBreak
+        | Command::Unknown(_) => return None,
+    };
+    let at = crate::packet::header::HEADER_SIZE + at + 8;
+    let id = received.message.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)?;
+    (id != u64::MAX).then_some(id)
 }
 
 /// Bytes that a request asks for.

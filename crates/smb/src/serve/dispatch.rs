@@ -30,6 +30,10 @@ pub(crate) struct Chain {
     begun: bool,
     tree: u32,
     file: Option<Result<FileId, Status>>,
+    /// The request has waited, and said so.
+    pub waited: bool,
+    /// The one before named no session or tree, so that nothing can be related to it.
+    broken: bool,
     /// The session that ends with this compound.
     pub leaves: Option<u64>,
 }
@@ -68,6 +72,7 @@ pub(crate) async fn one(
     ready: &Mutex<Vec<Reply>>,
 ) -> Result<Reply, Close> {
     let before = std::mem::replace(&mut chain.begun, true);
+    chain.waited = false;
     let accepted = received.accept().and_then(|answer| {
         let request = client.with_connection(|connection| connection.parse(received))?;
         Ok((answer, request))
@@ -108,7 +113,8 @@ async fn in_tree(
     ready: &Mutex<Vec<Reply>>,
 ) -> Result<Reply, Close> {
     let header = &received.header;
-    if header.is_related() && !before {
+    if header.is_related() && (!before || chain.broken) {
+        chain.broken = true;
         return Ok(refusal(client, received, Status::InvalidParameter, answer));
     }
     let (tree, related) =
@@ -120,6 +126,7 @@ async fn in_tree(
         session.and_then(|session| session.tree(tree).cloned().map(|tree| (session.account.clone(), tree)))
     };
     let Some((account, share)) = connected else {
+        chain.broken = true;
         return Ok(refusal(client, received, Status::NetworkNameDeleted, answer));
     };
     let Ok(account) = AccountName::parse(&account) else {
@@ -150,6 +157,7 @@ async fn in_tree(
         });
     }
     client.finish(received);
+    chain.waited = pending.id.load(Ordering::SeqCst) != 0;
     let mut reply = reply_later(client, received, outcome, answer, pending.id.load(Ordering::SeqCst));
     if header.is_related() && pending.id.load(Ordering::SeqCst) == 0 {
         reply.header.target = Target::Sync { process: 0xfeff, tree };

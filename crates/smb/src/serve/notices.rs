@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lazuli_model::file::arbiter::{Cache, Caching, Notice as Broken};
+use lazuli_model::file::arbiter::{Cache, Notice as Broken};
 use lazuli_store::Notice;
 
 use super::Gateway;
@@ -97,19 +97,10 @@ impl Gateway {
             return;
         }
         let Ok(file) = open.file() else { return };
-        let (store, at, cache) = (self.store.clone(), file.at.clone(), notice.cache);
-        let keeps = notice.to.handle;
-        if !keeps {
-            self.opens().remove(open.id);
-        }
-        let to: Caching = notice.to;
+        let (store, at) = (self.store.clone(), file.at.clone());
+        self.opens().remove(open.id);
         tokio::spawn(async move {
-            let outcome = if keeps {
-                store.acknowledge_break(&at, cache, to).await.map(drop)
-            } else {
-                store.close_handle(&at.share, at.file, at.handle).await.map(drop)
-            };
-            if let Err(failure) = outcome {
+            if let Err(failure) = store.close_handle(&at.share, at.file, at.handle).await {
                 tracing::debug!(?failure, "a handle without a client could not be let go");
             }
         });

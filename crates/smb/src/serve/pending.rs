@@ -76,6 +76,7 @@ impl Waiting for Later<'_> {
         }
         let id = self.client.gateway.number();
         self.pending.id.store(id, Ordering::SeqCst);
+        self.client.leave(self.received);
         let before = std::mem::take(&mut *self.before.lock().unwrap_or_else(PoisonError::into_inner));
         if !before.is_empty() {
             self.client.send(Outgoing::replies(before));

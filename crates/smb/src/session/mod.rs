@@ -6,7 +6,7 @@
 //! * `setup`: what a SESSION_SETUP wants, and what becomes of its session.
 //! * `connection`: all of this together, from a frame to its requests and from answers to a frame.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::crypt::{Cipher, Keys, Opener, Preauth, Sealer, SigningAlgorithm, SigningKey};
 use crate::time::FileTime;
@@ -54,6 +54,9 @@ pub struct Tree {
     /// Everything that concerns it is sealed.
     pub encrypted: bool,
 }
+
+/// Ended sessions that are remembered.
+const ENDED_MAX: usize = 256;
 
 /// No session has more trees at a time.
 pub const TREES_MAX: usize = 1024;
@@ -146,6 +149,8 @@ impl Session {
 pub struct Sessions {
     by_id: BTreeMap<u64, Session>,
     last: u64,
+    /// Those that ended last: their clients hear of it in answers that are signed.
+    ended: VecDeque<Session>,
 }
 
 impl Sessions {
@@ -157,6 +162,19 @@ impl Sessions {
 
     pub fn get(&self, id: u64) -> Option<&Session> {
         self.by_id.get(&id)
+    }
+
+    /// One that has ended lately.
+    pub fn ended(&self, id: u64) -> Option<&Session> {
+        self.ended.iter().find(|session| session.id == id)
+    }
+
+    /// A session has ended, and its connection has not.
+    pub fn bury(&mut self, session: Session) {
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(session);
     }
 
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Session> {

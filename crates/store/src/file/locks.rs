@@ -70,6 +70,18 @@ impl Store {
         .await
     }
 
+    /// Something is done to the file that others' caches do not show.
+    pub async fn contend(&self, at: &HandleAt) -> Result<(), Failure> {
+        let (file, handle) = (at.file, at.handle);
+        self.change_tree(&at.share, move |tree| {
+            let mut standing = tree.standing(file)?;
+            let told = arbiter::write(&standing, handle, 0, 0)?;
+            tree.break_caches(file, &mut standing, &told);
+            Ok(())
+        })
+        .await
+    }
+
     /// A client says what it has gone down to: for an oplock's handle, or for its lease.
     pub async fn acknowledge_break(&self, at: &HandleAt, cache: Cache, to: Caching) -> Result<Acknowledged, Failure> {
         let (file, handle) = (at.file, at.handle);

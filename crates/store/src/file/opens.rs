@@ -157,7 +157,7 @@ fn open_there(
         return Ok(Attempt::Wait(standing.next_end()));
     }
     let before = standing.opens.clone();
-    let new = standing.admit(new_open(tree, open, now), granted);
+    let new = standing.admit(new_open(tree, open, now), opening.caching, granted);
     tree.write_back(node.id, &before, &standing);
     tree.enter(&node)?;
     let parent = parent.unwrap_or(FileId::ROOT);
@@ -201,7 +201,7 @@ fn create(tree: &mut Tree<'_, '_>, reached: &Reached, open: &OpenFile) -> Decide
         Opening { caching: if directory { Caching::NONE } else { open.opening.caching }, ..open.opening.clone() };
     let mut standing = arbiter::Standing::default();
     let (_, granted) = arbiter::open(&asked, &standing, false, now)?;
-    let new = standing.admit(new_open(tree, open, now), granted);
+    let new = standing.admit(new_open(tree, open, now), asked.caching, granted);
     tree.put_open(node.id, &new);
     tree.enter(&node)?;
     let (handle, caching, epoch) = (new.handle, new.caching, new.epoch);

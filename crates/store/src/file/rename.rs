@@ -115,6 +115,10 @@ fn by_handle(
     if tree.held(destination.parent)?.delete_pending {
         return Err(Refusal::DeletePending.into());
     }
+    // Who may delete the directory does not let names come into it (smb2.rename).
+    if tree.opens(destination.parent)?.iter().any(|open| open.access.delete) {
+        return Err(Refusal::SharingViolation.into());
+    }
     if let Some(other) = replaced {
         if !replace {
             return Err(Refusal::ResourceAlreadyExists.into());

@@ -60,12 +60,13 @@ impl Standing {
         self.opens.iter().find(|open| open.shares_cache(cache, None))
     }
 
-    /// Adds a handle that was let in. It joins the cache of those with its lease, whose state it may raise.
-    pub fn admit(&mut self, mut open: Open, granted: Caching) -> Open {
+    /// Adds a handle that was let in. It joins the cache of those with its lease, whose state it raises if all that it asked for was granted.
+    pub fn admit(&mut self, mut open: Open, asked: Caching, granted: Caching) -> Open {
         open.caching = granted;
         if let Some(other) = self.sharing(open.cache).cloned() {
             (open.caching, open.epoch, open.breaking) = (other.caching, other.epoch, other.breaking);
-            let raises = other.breaking.is_none() && other.caching != granted && other.caching.within(granted);
+            let whole = asked == granted;
+            let raises = whole && other.breaking.is_none() && other.caching != granted && other.caching.within(granted);
             if raises {
                 (open.caching, open.epoch) = (granted, other.epoch.wrapping_add(1));
                 self.each_sharing(&other, |open| {
@@ -88,6 +89,10 @@ pub(super) fn granted(opening: &Opening, standing: &Standing) -> Caching {
         return Caching::NONE;
     }
     let mut others = standing.opens.iter().filter(|open| !open.shares_cache(opening.cache, None));
+    // Who only looks at attributes has not broken what others write.
+    if others.clone().any(|open| open.caching.write) {
+        return Caching::NONE;
+    }
     let alone = others.clone().all(|open| open.attributes_only && open.caching == Caching::NONE);
     let handle_leased = others.clone().any(|open| open.cache != Cache::Oplock && open.caching.handle);
     let oplocked = others.any(|open| open.cache == Cache::Oplock && open.caching != Caching::NONE);
@@ -97,6 +102,16 @@ pub(super) fn granted(opening: &Opening, standing: &Standing) -> Caching {
         Cache::Oplock => Caching { handle: granted.handle && granted.write, ..granted },
         Cache::Lease { .. } => Caching { handle: granted.handle && !oplocked, ..granted },
     }
+}
+
+/// What is read through all caches but `own` is stale from now on; and through its own as well, if that is an oplock that it shares with
+/// others: nothing tells such a client's handles from others'.
+pub(super) fn stale(standing: &Standing, own: &Open) -> Vec<Break> {
+    let mut asked: Vec<Break> = breaks(standing, Some(own), |_| Caching::NONE).map(|(_, asked)| asked).collect();
+    if own.cache == Cache::Oplock && own.caching == Caching::READ {
+        asked.push(Break { handle: own.handle, to: Caching::NONE });
+    }
+    asked
 }
 
 /// What each cache but `own` has to give up by `of`.

@@ -1,6 +1,6 @@
 //! SMB's side: opens that last, and what is done through them.
 
-use super::cache::{breaks, granted, lowered};
+use super::cache::{breaks, granted, lowered, stale};
 use super::{Access, Break, Cache, Caching, Lock, Open, Standing, Verdict, conflicts};
 use crate::{Lease, Refusal, Timestamp};
 
@@ -49,7 +49,9 @@ pub fn open(
     if is_leased(standing, now) && (writes || opening.access.delete) {
         return Err(Refusal::SharingViolation);
     }
-    let violates = conflicts(standing, opening.access, opening.sharing).next().is_some();
+    // Who only looks at attributes neither denies nor is denied anything.
+    let acts = opening.access != Access::NONE;
+    let violates = acts && conflicts(standing, opening.access, opening.sharing).any(|open| open.access != Access::NONE);
     let (wait, broken) = broken_by(opening, standing, violates);
     if wait {
         return Ok((Verdict::Wait(broken), Caching::NONE));
@@ -92,6 +94,9 @@ fn broken_by(opening: &Opening, standing: &Standing, violates: bool) -> (bool, V
 /// Reading `from..to` through a handle.
 pub fn read(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<(), Refusal> {
     standing.find(handle)?;
+    if from == to {
+        return Ok(());
+    }
     let blocked = |open: &Open| open.locks.iter().any(|lock| lock.exclusive && lock.overlaps(from, to.into()));
     if standing.opens.iter().any(|open| open.handle != handle && blocked(open)) {
         return Err(Refusal::FileLockConflict);
@@ -109,7 +114,7 @@ pub fn write(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Vec
     if standing.opens.iter().any(blocked) {
         return Err(Refusal::FileLockConflict);
     }
-    Ok(breaks(standing, Some(own), |_| Caching::NONE).map(|(_, asked)| asked).collect())
+    Ok(stale(standing, own))
 }
 
 /// Whether a handle may lock a range. Locks go with the handle.
@@ -124,7 +129,7 @@ pub fn lock(standing: &Standing, handle: u64, asked: Lock) -> Result<Vec<Break>,
         return Err(Refusal::FileLockConflict);
     }
     // Who caches reads would not see that they are forbidden.
-    Ok(breaks(standing, Some(own), |_| Caching::NONE).map(|(_, asked)| asked).collect())
+    Ok(stale(standing, own))
 }
 
 /// The locks that are left of a handle's when it gives up that very range.

@@ -239,8 +239,10 @@ fn opens_fit_in_both_directions() {
     for (does, shares) in letters.iter().flat_map(|does| letters.map(|shares| (*does, shares))) {
         for (others_does, others_shares) in letters.iter().flat_map(|does| letters.map(|shares| (*does, shares))) {
             let standing = with(vec![held(1, others_does, others_shares, "")]);
-            let fits = does.chars().all(|letter| others_shares.contains(letter))
-                && others_does.chars().all(|letter| shares.contains(letter));
+            let fits = does.is_empty()
+                || others_does.is_empty()
+                || does.chars().all(|letter| others_shares.contains(letter))
+                    && others_does.chars().all(|letter| shares.contains(letter));
             let opened = open(&opening(does, shares, "", 2), &standing, false, now());
             assert_eq!(opened.is_ok(), fits, "{does}/{shares} beside {others_does}/{others_shares}");
         }
@@ -377,11 +379,13 @@ fn a_break_ends_in_time() {
 #[test]
 fn handles_of_a_lease_share_its_state() {
     let mut standing = with(vec![held(1, "R", "RWD", "R")]);
-    let raised = standing.admit(Open { cache: lease(1), ..held(2, "R", "RWD", "") }, caching("RH"));
+    let raised = standing.admit(Open { cache: lease(1), ..held(2, "R", "RWD", "") }, caching("RH"), caching("RH"));
     assert_eq!((raised.caching, raised.epoch), (caching("RH"), 1));
     assert!(standing.opens.iter().all(|open| (open.caching, open.epoch) == (caching("RH"), 1)));
-    let same = standing.admit(Open { cache: lease(1), ..held(3, "R", "RWD", "") }, caching("R"));
+    let same = standing.admit(Open { cache: lease(1), ..held(3, "R", "RWD", "") }, caching("R"), caching("R"));
     assert_eq!((same.caching, same.epoch), (caching("RH"), 1));
+    let partly = standing.admit(Open { cache: lease(1), ..held(4, "R", "RWD", "") }, caching("RWH"), caching("RH"));
+    assert_eq!((partly.caching, partly.epoch), (caching("RH"), 1));
     let notices = standing.mark(&[Break { handle: 2, to: Caching::NONE }], now());
     assert_eq!(shown(&notices), notice("RH", "", true), "one client is told once");
     assert!(standing.opens.iter().all(|open| open.breaking.is_some() && open.epoch == 2));
