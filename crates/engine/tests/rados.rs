@@ -241,7 +241,7 @@ mod content {
         let soon = content(&pool, 2, 30);
         soon.attend().await.unwrap();
         assert_eq!(soon.unsettled(), [0; 0], "a gateway that was heard of lately is alive");
-        let later = content(&pool, 3, 100);
+        let later = content(&pool, 3, 700);
         later.attend().await.unwrap();
         let unsettled = later.unsettled();
         assert!(pieces.iter().all(|piece| unsettled.contains(&piece.extent)));

@@ -75,6 +75,7 @@ impl Data {
         let engine = Rados::new(pool.clone(), lazuli_store::layout, clock.clone(), gateway, rados::Options::default());
         let engine = Arc::new(engine);
         let content = rados::Objects::new(pool, gateway, clock);
+        engine.commits_while(content.clone());
         let store = Store::new(engine.clone(), Arc::new(content.clone()));
         let told = engine.clone();
         let clock = Box::new(move || told.clock());

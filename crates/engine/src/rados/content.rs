@@ -54,6 +54,11 @@ impl Objects {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Whether what was staged here is certain to be there still. See [`Rados::commits_while`](super::Rados::commits_while).
+    pub fn is_alive(&self) -> bool {
+        self.shared.extents.is_alive()
+    }
+
     /// To be called every [`HEARTBEAT_SECONDS`](super::HEARTBEAT_SECONDS): says that this gateway is there, and looks for extents that dead
     /// ones left unsettled.
     pub async fn attend(&self) -> Result<(), Fault> {

@@ -10,6 +10,7 @@
 //! committed record, or without objects.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -27,12 +28,19 @@ const RUN: u64 = 256;
 const TRIES: u32 = 64;
 /// How often a gateway says that it is there, and after how long a silence it counts as dead.
 pub const HEARTBEAT_SECONDS: u64 = 10;
-const SILENCE_SECONDS: u64 = 60;
+const SILENCE_SECONDS: u64 = 600;
+/// A gateway that could not say it for so long takes itself for dead, well before others do: what it staged may be gone soon.
+const OWN_SILENCE_SECONDS: u64 = 300;
+
+pub(super) const DEAD: &str =
+    "this gateway could not reach the cluster for minutes, and others take it for dead: start it anew";
 
 pub(super) struct Extents {
     pool: Arc<dyn Pool>,
     gateway: u128,
     clock: Arc<Clock>,
+    /// When this gateway last said that it is there.
+    heard: AtomicU64,
     mine: Mutex<Mine>,
     /// One run is taken at a time.
     taking: tokio::sync::Mutex<()>,
@@ -51,7 +59,8 @@ struct Mine {
 impl Extents {
     pub fn new(pool: Arc<dyn Pool>, gateway: u128, clock: Arc<Clock>) -> Self {
         let (mine, taking, left) = (Mutex::default(), tokio::sync::Mutex::default(), Mutex::default());
-        Self { pool, gateway, clock, mine, taking, left }
+        let heard = AtomicU64::new(clock.now().0);
+        Self { pool, gateway, clock, heard, mine, taking, left }
     }
 
     /// A number that nobody has had.
@@ -129,16 +138,26 @@ impl Extents {
 
     /// Says that this gateway is there, and forgets runs of its own that are settled.
     pub async fn beat(&self) -> Result<(), Fault> {
+        if !self.is_alive() {
+            return Err(Fault::Unavailable(DEAD.into()));
+        }
         let done = self.mine().done();
-        let now = Bytes::copy_from_slice(&self.clock.now().0.to_be_bytes());
-        let mut steps = vec![WriteStep::Set(vec![(heartbeat(self.gateway), now)])];
+        let now = self.clock.now().0;
+        let told = Bytes::copy_from_slice(&now.to_be_bytes());
+        let mut steps = vec![WriteStep::Set(vec![(heartbeat(self.gateway), told)])];
         if !done.is_empty() {
             steps.push(WriteStep::Remove(done.iter().map(|first| run(*first)).collect()));
         }
         self.pool.write(OBJECT, steps).await.map_err(Fault::from)?;
+        self.heard.fetch_max(now, Ordering::Relaxed);
         let mut mine = self.mine();
         done.iter().for_each(|first| drop(mine.open.remove(first)));
         Ok(())
+    }
+
+    /// Whether what this gateway staged is certain to be there. Once it is not, it never is again.
+    pub fn is_alive(&self) -> bool {
+        self.clock.now().0.saturating_sub(self.heard.load(Ordering::Relaxed)) <= OWN_SILENCE_SECONDS * TICKS_PER_SECOND
     }
 
     /// Looks for runs of gateways that are dead.

@@ -30,7 +30,7 @@ mod turn;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -84,6 +84,8 @@ struct Gateway {
     random: Mutex<Random>,
     runtime: Handle,
     leases: Mutex<HashMap<String, Stamp>>,
+    /// What its transactions name pieces of.
+    content: OnceLock<Objects>,
     counters: Counters,
 }
 
@@ -131,9 +133,16 @@ impl Rados {
             random: Mutex::new(Random(id as u64 ^ (id >> 64) as u64)),
             runtime: Handle::current(),
             leases: Mutex::default(),
+            content: OnceLock::new(),
             counters: Counters::default(),
         };
         Self { gateway: Arc::new(gateway) }
+    }
+
+    /// Commits nothing once `content` takes its gateway for dead: a transaction might name what was staged before, and others may have given
+    /// that back.
+    pub fn commits_while(&self, content: Objects) {
+        let _ = self.gateway.content.set(content);
     }
 
     /// Whether this gateway holds the lease on `work`, which it takes if nobody has it. It lasts a minute, and is renewed by asking.

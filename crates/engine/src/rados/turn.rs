@@ -195,6 +195,9 @@ impl Shard {
         if written.is_empty() {
             return self.verify(&rests_on).await;
         }
+        if self.gateway.content.get().is_some_and(|content| !content.is_alive()) {
+            return Fate::Failed(Fault::Unavailable(super::extents::DEAD.into()));
+        }
         let object = names::shard(self.place.space, self.place.shard);
         let number = self.gateway.next_operator();
         let mark = names::gateway(self.gateway.id);
