@@ -3,7 +3,7 @@
 //! Held true by every implementation, and checked by [`suite`]:
 //! * a piece that `finish` returned is durable, whatever happens next, and every gateway that shares the content can read it;
 //! * what is read is what was written, or `Fault::Corrupt`: never other bytes;
-//! * a place is never used twice: whoever frees a piece late, or again, hits nothing else;
+//! * a place is never used twice: freeing a piece late, or again, hits nothing else;
 //! * a piece is given back when it is freed. Who may still be reading it is known above this crate.
 //!
 //! [`Content`] is storage, which every implementation has. [`Recovery`] is about what a process left when it ended in the middle;

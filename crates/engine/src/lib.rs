@@ -125,7 +125,7 @@ pub trait Engine: Send + Sync + 'static {
     fn forget(&self, _space: Space) {}
 
     /// Takes no transaction of the gateway `gateway` any more, not even one that it sent before this call and that was late. For
-    /// whoever declares it dead: only then may another end what it held, and give back what it staged. Such a gateway has to
+    /// the gateway that declares it dead: only then may another end what it held, and give back what it staged. Such a gateway has to
     /// start anew, under another name. An engine that has one gateway does nothing.
     fn fence(&self, _gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
         Box::pin(std::future::ready(Ok(())))

@@ -1,6 +1,6 @@
-//! A request's body on its way in. Nothing is read, and no `100 Continue` sent, until an operation asks for bytes; a
-//! client that stops sending is given up, and one that is slow is told of, so that little memory waits for it; what an operation left unread is read away within reason, so that the client
-//! gets to see the answer instead of a reset connection.
+//! A request's body on its way in. Nothing is read, and no `100 Continue` is sent, until an operation asks for bytes. A client that
+//! stops sending is disconnected. A slow client is reported to the operation, which then holds little memory for it. What an operation
+//! leaves unread is read and dropped, up to a limit, so that the client sees the answer instead of a reset connection.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Memory for heads that are long and not finished. Before a head is whole nobody knows who sends it, so all that strangers can hold comes
-//! from one pool: a connection that finds it empty is not read from until another's head is finished, refused, or given up after a time.
+//! Memory for request heads that are long and not complete. A sender is not authenticated before its head is complete, so all that
+//! unauthenticated senders can hold comes from one pool. A connection that finds the pool empty is not read until another head is
+//! complete, refused, or has timed out.
 
 use std::pin::Pin;
 use std::sync::Arc;

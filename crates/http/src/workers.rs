@@ -1,10 +1,10 @@
-//! Threads for work that a client can make long: queries over the contents of blobs, long documents, pages that are long to write. The runtime's threads answer everybody, and may not be
-//! held by anybody.
+//! Threads for work that a client can make long: queries over the contents of blobs, long documents, pages that take long to write. The
+//! threads of the runtime serve every connection, so such work must not run on them.
 //!
 //! Held true:
-//! * there are few such threads, they have a lower priority than the others, and what they run at a time is a slice;
-//! * so many pieces of such work are under way at most, and so many more wait in line; the next request is told that the server is busy;
-//! * memory beyond what each has by itself comes from one pool.
+//! * there are few such threads, they have a lower priority than the others, and they run one slice of work at a time;
+//! * the number of jobs under way and the number of jobs in the queue are bounded; the next request is told that the server is busy;
+//! * memory beyond what each job has by itself comes from one pool.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

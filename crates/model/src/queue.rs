@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::access::StoredPolicy;
-use crate::{Metadata, Refusal, Timestamp, Version};
+use crate::{Metadata, Refusal, Timestamp};
 
 /// Bytes of a message's text, in UTF-8.
 pub const TEXT_MAX: usize = 64 << 10;
@@ -19,8 +19,6 @@ pub const BATCH_MAX: u32 = 32;
 pub const WEEK_SECONDS: u32 = 7 * 24 * 60 * 60;
 /// How long a message that was handed out is kept from others when nobody says.
 pub const VISIBILITY_SECONDS: u32 = 30;
-/// Since then a message may live longer than a week, and forever.
-const LIVES_LONGER: Version = Version::new(2017, 7, 29);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
@@ -57,15 +55,14 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Reads the parameter `popreceipt`. A `+` that the client forgot to encode has been read as a blank.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let refuse = || invalid("popreceipt", text, "Invalid pop receipt format.");
-        let bytes = STANDARD.decode(text.replace(' ', "+")).map_err(|_| refuse())?;
-        let bytes: [u8; 20] = bytes.try_into().map_err(|_| refuse())?;
+    /// Reads what `to_string` printed. A `+` that the client forgot to encode has been read as a blank.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text.replace(' ', "+")).ok()?;
+        let bytes: [u8; 20] = bytes.try_into().ok()?;
         let ticks = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let version = u32::from_be_bytes(bytes[16..].try_into().expect("four bytes"));
         let [visible, inserted] = [ticks(0), ticks(8)].map(Timestamp::from_ticks);
-        Ok(Self { place: Place { visible, inserted }, version })
+        Some(Self { place: Place { visible, inserted }, version })
     }
 }
 
@@ -219,83 +216,6 @@ impl DeleteMessage {
     pub fn decide(&self, current: Option<&Message>, now: Timestamp) -> Result<(), Refusal> {
         held(current, self.id, self.receipt, now).map(|_| ())
     }
-}
-
-/// What may be asked for, read from parameters as they were sent.
-pub mod asked {
-    use super::*;
-
-    /// `numofmessages`.
-    pub fn most(text: Option<&str>) -> Result<u32, Refusal> {
-        text.map_or(Ok(1), |text| within("numofmessages", text, 1, BATCH_MAX))
-    }
-
-    /// `visibilitytimeout` of Get Messages.
-    pub fn hidden_by_get(text: Option<&str>) -> Result<u32, Refusal> {
-        text.map_or(Ok(VISIBILITY_SECONDS), |text| within("visibilitytimeout", text, 1, WEEK_SECONDS))
-    }
-
-    /// `visibilitytimeout` of Update Message, which must be there.
-    pub fn hidden_by_update(text: Option<&str>) -> Result<u32, Refusal> {
-        let missing = || Refusal::MissingRequiredQueryParameter { name: "visibilitytimeout".into() };
-        within("visibilitytimeout", text.ok_or_else(missing)?, 0, WEEK_SECONDS)
-    }
-
-    /// `visibilitytimeout` and `messagettl` of Put Message: seconds hidden, and seconds of life.
-    pub fn put(hidden: Option<&str>, lives: Option<&str>, version: Version) -> Result<(u32, Option<u32>), Refusal> {
-        let seconds = hidden.map_or(Ok(0), |text| within("visibilitytimeout", text, 0, WEEK_SECONDS))?;
-        let life = match lives {
-            None => Some(WEEK_SECONDS),
-            Some(text) if version < LIVES_LONGER => Some(within("messagettl", text, 1, WEEK_SECONDS)?),
-            Some("-1") => None,
-            // JavaScript programs write the largest number that they know for "never".
-            Some(text) if is_large(text) => None,
-            Some(text) => Some(text.parse::<u32>().ok().filter(|life| *life > 0).ok_or_else(|| {
-                let reason = "Value must be greater than or equal to 1, or -1 to indicate an infinite TTL.";
-                invalid("messagettl", text, reason)
-            })?),
-        };
-        if life.is_some_and(|life| seconds >= life) {
-            let text = hidden.unwrap_or_default();
-            return Err(invalid("visibilitytimeout", text, "messagettl must be greater than visibilitytimeout."));
-        }
-        Ok((seconds, life))
-    }
-
-    /// More seconds than a message can live.
-    fn is_large(text: &str) -> bool {
-        text.parse::<u64>().is_ok_and(|life| life > i32::MAX as u64)
-    }
-
-    /// A message's text, measured as it would be stored. Observed: the service calls the body too large, and not the message.
-    pub fn text(text: &str) -> Result<String, Refusal> {
-        if text.len() > TEXT_MAX {
-            return Err(Refusal::RequestBodyTooLarge { limit: TEXT_MAX as u64 });
-        }
-        Ok(text.to_owned())
-    }
-
-    /// `popreceipt`, which must be there.
-    pub fn receipt(text: Option<&str>) -> Result<Receipt, Refusal> {
-        Receipt::parse(text.ok_or(Refusal::MissingRequiredQueryParameter { name: "popreceipt".into() })?)
-    }
-
-    fn within(name: &'static str, text: &str, least: u32, most: u32) -> Result<u32, Refusal> {
-        let number: i64 = text.parse().map_err(|_| invalid(name, text, ""))?;
-        match u32::try_from(number) {
-            Ok(number) if (least..=most).contains(&number) => Ok(number),
-            Ok(_) | Err(_) => Err(Refusal::OutOfRangeQueryParameterValue {
-                name: name.into(),
-                value: text.to_owned(),
-                least: least.to_string(),
-                most: most.to_string(),
-            }),
-        }
-    }
-}
-
-fn invalid(name: &'static str, value: &str, reason: &'static str) -> Refusal {
-    Refusal::InvalidQueryParameterValue { name: name.into(), value: value.to_owned(), reason: reason.into() }
 }
 
 #[cfg(test)]

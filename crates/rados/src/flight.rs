@@ -1,5 +1,5 @@
 //! Operators in flight. Each is a box that belongs to its completion: librados gets the address, and the callback takes the box
-//! back, reads what was found, answers whoever still waits, and frees everything.
+//! back, reads what was found, answers the caller if it still waits, and frees everything.
 //!
 //! Held true: the box is made into a pointer once and taken back once. The callback is certain to come, with an answer or with
 //! a timeout; if librados refuses to begin, no callback comes, and the box is taken back at once.

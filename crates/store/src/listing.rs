@@ -1,6 +1,7 @@
-//! Pages of containers and of blobs. A page costs what is on it, never what is stored.
+//! Pages of containers and of blobs. The cost of a page follows what is on it, not what is stored.
 //!
-//! A marker is the position of the first thing that is not on the page: opaque to the client, and safe whatever comes back.
+//! A marker is the position of the first entry that is not on the page. It is opaque to the client, and any text that comes back as a
+//! marker is safe.
 
 use lazuli_model::blob::{Blob, Deleted};
 use lazuli_model::container::Container;

@@ -109,7 +109,7 @@ async fn freeing(first: &dyn Content, last: &dyn Content, seed: u64) {
     last.free(later).await;
 }
 
-/// No place is used twice, whoever stages, also after what was there was given back.
+/// No place is used twice, by any gateway, also after what was there was given back.
 async fn places(gateways: &[&dyn Content], seed: u64) {
     let mut used: Vec<Piece> = Vec::new();
     for n in 0..40_u64 {

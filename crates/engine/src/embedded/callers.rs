@@ -1,4 +1,4 @@
-//! Whether all that comes lately comes from one caller: then nobody else waits for its thread.
+//! Whether all recent calls came from one task: then nobody else waits for its thread.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

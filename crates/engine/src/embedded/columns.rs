@@ -1,12 +1,11 @@
-//! Columns that have nothing in them. Most containers have no versions, nothing that was deleted softly and no blocks that wait, and
-//! still each write of a blob asks for its own; where the store has many tables, to find nothing costs as much as to find
-//! something.
+//! Columns that are known to be empty. Most containers have no versions, no soft-deleted blobs and no uncommitted blocks, and still each
+//! write of a blob looks for its own. In a store with many tables, a lookup that finds nothing costs as much as one that finds something.
 //!
-//! Held true: a column that is said to be empty has no key in the published state. Only the thread that has the commit turn asks, and
-//! says what is about to be published. It is also the one who puts the question; so whatever is published after that takes
-//! the question back, and an answer that finds its question still there is of the published state, too.
+//! Held true: a column that is marked empty has no key in the published state. Only the thread with the commit turn asks whether a
+//! column is empty, and it reports the keys of each batch before they are published. A key in a column withdraws the question about that
+//! column; so an answer whose question still stands holds for the published state.
 //!
-//! Looking for an answer may take long, where much was deleted; so a thread of its own does.
+//! Finding the answer may take long where much was deleted, so it runs on a thread of its own.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};

@@ -93,7 +93,7 @@ impl PointCache {
         writes: impl Iterator<Item = (&'a Key, &'a Option<Bytes>)> + Clone,
         publish: impl FnOnce(),
     ) {
-        self.sequence.fetch_add(1, Ordering::SeqCst);
+        self.begin_change();
         self.ranges.forget(writes.clone().map(|(key, _)| key));
         for (key, value) in writes {
             self.shard(key).replace(key, value);
@@ -104,13 +104,19 @@ impl PointCache {
 
     /// Lets `publish` make the state anything, and forgets all entries.
     pub fn forget(&self, publish: impl FnOnce()) {
-        self.sequence.fetch_add(1, Ordering::SeqCst);
+        self.begin_change();
         self.ranges.forget_all();
         for shard in &self.shards {
             *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
         }
         publish();
         self.sequence.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Makes the sequence odd. There is one writer, which ends each change before it begins another.
+    fn begin_change(&self) {
+        let before = self.sequence.fetch_add(1, Ordering::SeqCst);
+        assert!(before.is_multiple_of(2), "the state is published by two at once");
     }
 
     fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {

@@ -134,6 +134,7 @@ impl RangeCache {
             return;
         }
         kept.bytes += bytes;
+        assert!(kept.bytes <= self.bytes_max, "the bytes of the range cache are bounded");
         kept.by_start.insert(cached.from.clone(), Arc::new(cached));
     }
 
@@ -164,7 +165,7 @@ impl RangeCache {
 
     fn remove(&self, kept: &mut Kept, start: &Key) {
         if let Some(cached) = kept.by_start.remove(start) {
-            kept.bytes -= cached.bytes();
+            kept.bytes = kept.bytes.checked_sub(cached.bytes()).expect("a range is counted once");
             self.count.fetch_sub(1, SeqCst);
         }
     }
@@ -232,6 +233,8 @@ impl CachedRange {
 
     /// What `buffer` holds: all entries with `from <= key < to`, in the state of `sequence`.
     pub fn new((from, to): (Key, Key), buffer: Vec<u8>, ends: Vec<(u32, u32)>, sequence: u64) -> Self {
+        assert!(from <= to, "a range ends behind its beginning");
+        assert_eq!(ends.last().map_or(0, |(_, end)| *end as usize), buffer.len(), "the last value ends the buffer");
         let notes = ends.chunks(PART).map(|_| Note::new()).collect();
         let (buffer, ends) = (buffer.into_boxed_slice().into(), ends.into());
         let credit = AtomicU8::new(CREDIT);

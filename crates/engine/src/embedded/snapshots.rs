@@ -1,4 +1,4 @@
-//! Which states are still looked at: what only older ones have may go when tables are written.
+//! The open snapshots. A version of a row that only older states show may be dropped when tables are written.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -29,7 +29,7 @@ impl Watchdog {
     /// Runs `write` on the caller's thread. Only the holder of the commit turn writes, so there is one at a time.
     pub fn guard<R>(&self, write: impl FnOnce() -> R) -> R {
         self.begun.fetch_add(1, SeqCst);
-        self.busy.store(true, SeqCst);
+        assert!(!self.busy.swap(true, SeqCst), "two writers have the commit turn");
         if !self.watched.swap(true, SeqCst) {
             *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Handle::try_current().ok();
             self.wake_watcher();

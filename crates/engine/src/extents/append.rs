@@ -181,6 +181,7 @@ impl Lanes {
         };
         // Under the lock of the lanes, so that nobody retires the extent in between.
         let offset = extent.tail.fetch_add(room, SeqCst);
+        assert!(offset >= HEADER && offset.is_multiple_of(PAGE), "a room begins on a page behind the header");
         extent.users.fetch_add(1, SeqCst);
         directory.occupy(extent.id, offset);
         Ok((Use { extent, reclaim: reclaim.clone() }, offset))

@@ -1,6 +1,6 @@
 //! Immutability policies and legal holds in headers.
 
-use lazuli_model::blob::{Blob, Immutability, Protection};
+use lazuli_model::blob::{Blob, Immutability, Protection, permit_protection};
 use lazuli_model::{Refusal, Timestamp};
 
 use crate::answer::{Answer, name};
@@ -10,16 +10,13 @@ use crate::serve::Ask;
 /// What a new blob is to be protected by.
 pub fn of_new(ask: &Ask) -> Result<Protection, Refusal> {
     let protection = Protection { policy: policy(&ask.head)?, legal_hold: legal_hold(&ask.head)? };
-    // Not to hold anything is what happens anyway.
-    if protection.policy.is_some() || protection.legal_hold == Some(true) {
-        permit(ask)?;
-    }
+    protection.permit(ask.settings.immutability)?;
     Ok(protection)
 }
 
 /// Whether the account has what it takes.
 pub fn permit(ask: &Ask) -> Result<(), Refusal> {
-    if ask.settings.immutability { Ok(()) } else { Err(Refusal::ImmutabilityNotEnabled) }
+    permit_protection(ask.settings.immutability)
 }
 
 /// A policy must end in the future; it is unlocked unless the client says otherwise.

@@ -1,9 +1,10 @@
 //! Delete Message.
 
 use http::StatusCode;
-use lazuli_model::queue::{DeleteMessage, asked};
+use lazuli_model::queue::DeleteMessage;
 use lazuli_store::Failure;
 
+use super::parameters;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec};
 use crate::serve::Ask;
@@ -20,7 +21,7 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     // Rule Q1: what names no message is not found, whatever its receipt looks like.
     let id = ask.head.message_id()?;
-    let delete = DeleteMessage { id, receipt: asked::receipt(ask.head.query.get("popreceipt"))? };
+    let delete = DeleteMessage { id, receipt: parameters::receipt(ask.head.query.get("popreceipt"))? };
     ask.store.delete_message(&ask.head.queue_at()?, delete).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::queue::{GetMessages, asked};
+use lazuli_model::queue::GetMessages;
 use lazuli_store::{Delivery, Failure};
 
 use crate::answer::Answer;
@@ -13,6 +13,8 @@ use crate::serve::Ask;
 use crate::wire::xml;
 
 /// A read in name only: it hides what it hands out.
+use super::parameters;
+
 pub const SPEC: Spec = Spec {
     name: "GetMessages",
     methods: &["GET"],
@@ -38,7 +40,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 fn parse(head: &Head) -> Result<GetMessages, Refusal> {
     Ok(GetMessages {
-        most: asked::most(head.query.get("numofmessages"))?,
-        hidden_seconds: asked::hidden_by_get(head.query.get("visibilitytimeout"))?,
+        most: parameters::most(head.query.get("numofmessages"))?,
+        hidden_seconds: parameters::hidden_by_get(head.query.get("visibilitytimeout"))?,
     })
 }

@@ -11,6 +11,7 @@ pub mod get_service_properties;
 pub mod get_service_stats;
 pub mod get_user_delegation_key;
 pub mod list_queues;
+mod parameters;
 pub mod peek_messages;
 pub mod put_message;
 pub mod set_queue_acl;

@@ -1,9 +1,9 @@
 //! Peek Messages.
 
 use http::StatusCode;
-use lazuli_model::queue::asked;
 use lazuli_store::Failure;
 
+use super::parameters;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec, When};
 use crate::queue::fresh;
@@ -21,7 +21,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let most = asked::most(ask.head.query.get("numofmessages"))?;
+    let most = parameters::most(ask.head.query.get("numofmessages"))?;
     let seen = ask.store.peek_messages(&ask.head.queue_at()?, most).await?;
     Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::peeked_messages(&seen)))
 }

@@ -2,9 +2,10 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::queue::{PutMessage, asked};
+use lazuli_model::queue::PutMessage;
 use lazuli_store::Failure;
 
+use super::parameters;
 use crate::answer::Answer;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
@@ -34,6 +35,6 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 fn parse(head: &Head, document: &[u8], id: u128) -> Result<PutMessage, Refusal> {
     let (hidden, lives) = (head.query.get("visibilitytimeout"), head.query.get("messagettl"));
-    let (hidden_seconds, lives_seconds) = asked::put(hidden, lives, head.version)?;
-    Ok(PutMessage { id, text: asked::text(&xml::read_message(document)?)?, hidden_seconds, lives_seconds })
+    let (hidden_seconds, lives_seconds) = parameters::put(hidden, lives, head.version)?;
+    Ok(PutMessage { id, text: parameters::text(&xml::read_message(document)?)?, hidden_seconds, lives_seconds })
 }

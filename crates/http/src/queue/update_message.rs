@@ -2,9 +2,10 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
-use lazuli_model::queue::{UpdateMessage, asked};
+use lazuli_model::queue::UpdateMessage;
 use lazuli_store::Failure;
 
+use super::parameters;
 use crate::answer::{Answer, name};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
@@ -35,8 +36,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 fn parse(head: &Head, document: &[u8]) -> Result<UpdateMessage, Refusal> {
     // Rule Q1.
     let id = head.message_id()?;
-    let receipt = asked::receipt(head.query.get("popreceipt"))?;
-    let hidden_seconds = asked::hidden_by_update(head.query.get("visibilitytimeout"))?;
-    let text = if document.is_empty() { None } else { Some(asked::text(&xml::read_message(document)?)?) };
+    let receipt = parameters::receipt(head.query.get("popreceipt"))?;
+    let hidden_seconds = parameters::hidden_by_update(head.query.get("visibilitytimeout"))?;
+    let text = if document.is_empty() { None } else { Some(parameters::text(&xml::read_message(document)?)?) };
     Ok(UpdateMessage { id, receipt, hidden_seconds, text })
 }

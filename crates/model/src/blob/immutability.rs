@@ -13,6 +13,18 @@ pub struct Protection {
     pub legal_hold: Option<bool>,
 }
 
+/// Whether an account has policies and holds at all.
+pub fn permit_protection(enabled: bool) -> Result<(), Refusal> {
+    if enabled { Ok(()) } else { Err(Refusal::ImmutabilityNotEnabled) }
+}
+
+impl Protection {
+    /// Whether a new blob of an account may have this. Not to hold anything is what happens anyway.
+    pub fn permit(&self, enabled: bool) -> Result<(), Refusal> {
+        if self.policy.is_some() || self.legal_hold == Some(true) { permit_protection(enabled) } else { Ok(()) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SetImmutabilityPolicy {
     pub which: Which,

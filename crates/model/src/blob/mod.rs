@@ -27,7 +27,7 @@ pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use history::{Fate, Keeping};
-pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold};
+pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold, permit_protection};
 pub use incremental::IncrementalCopy;
 pub use pages::{
     GetPageRanges, PAGE, PAGE_BLOB_MAX, Pages, PutPage, SEQUENCE_MAX, SequenceAction, SequenceConditions,

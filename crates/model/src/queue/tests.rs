@@ -93,21 +93,20 @@ fn receipts() {
     let all = [&put, &got, &again, &updated].map(|message| message.receipt().to_string());
     for (at, receipt) in all.iter().enumerate() {
         assert!(all[..at].iter().all(|other| other != receipt), "{all:?}");
-        assert_eq!(Receipt::parse(receipt).map(|read| read.to_string()).as_ref(), Ok(receipt));
+        assert_eq!(Receipt::parse(receipt).map(|read| read.to_string()).as_ref(), Some(receipt));
     }
 }
 
 #[test]
-fn what_is_no_receipt_is_refused() {
+fn what_is_no_receipt_is_none() {
     for text in ["", "x", "abc=", "AAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAA", "é", &"A".repeat(28)] {
-        let refused = Receipt::parse(text);
-        assert!(matches!(refused, Err(Refusal::InvalidQueryParameterValue { .. })), "{text}: {refused:?}");
+        assert_eq!(Receipt::parse(text), None, "{text}");
     }
     let plus =
         Receipt { place: Place { visible: Timestamp::from_ticks(u64::MAX - (4 << 56)), inserted: at(0) }, version: 1 };
     let text = plus.to_string();
     assert!(text.contains('+') || text.contains('/'), "{text}");
-    assert_eq!(Receipt::parse(&text.replace('+', " ")), Ok(plus));
+    assert_eq!(Receipt::parse(&text.replace('+', " ")), Some(plus));
 }
 
 #[test]
@@ -126,58 +125,4 @@ fn moves() {
     assert_eq!((updated.dequeued, updated.place.visible, updated.expires), (1, at(6), Some(at(100))));
     let forever = PutMessage { id: 1, text: String::new(), hidden_seconds: 9, lives_seconds: None }.decide(at(0));
     assert_eq!((forever.expires, forever.place.visible), (None, at(9)));
-}
-
-/// "Put Message", "Get Messages", "Update Message": ranges and defaults.
-#[test]
-fn ranges() {
-    let new = Version::new(2021, 2, 12);
-    let old = Version::new(2016, 5, 31);
-    let week = Some(WEEK_SECONDS);
-    let puts = [
-        (None, None, new, Some((0, week))),
-        (Some("0"), Some("1"), new, Some((0, Some(1)))),
-        (Some("604800"), Some("-1"), new, Some((604_800, None))),
-        (None, Some("1073741824"), new, Some((0, Some(1_073_741_824)))),
-        (None, Some("-1"), old, None),
-        (None, Some("604800"), old, Some((0, week))),
-        (None, Some("604801"), old, None),
-        (None, Some("0"), new, None),
-        (None, Some("-2"), new, None),
-        (None, Some("4294967295"), new, Some((0, None))),
-        (None, Some("9007199254740991"), new, Some((0, None))),
-        (None, Some("x"), new, None),
-        (Some("604801"), Some("-1"), new, None),
-        (Some("-1"), None, new, None),
-        (Some("604800"), None, new, None),
-        (Some("5"), Some("5"), new, None),
-        (Some("5"), Some("6"), new, Some((5, Some(6)))),
-    ];
-    for (hidden, lives, version, expected) in puts {
-        assert_eq!(asked::put(hidden, lives, version).ok(), expected, "{hidden:?} {lives:?} {version}");
-    }
-    for (text, most, by_get, by_update) in [
-        (None, Some(1), Some(30), None),
-        (Some("0"), None, None, Some(0)),
-        (Some("1"), Some(1), Some(1), Some(1)),
-        (Some("32"), Some(32), Some(32), Some(32)),
-        (Some("33"), None, Some(33), Some(33)),
-        (Some("604800"), None, Some(604_800), Some(604_800)),
-        (Some("604801"), None, None, None),
-        (Some("-1"), None, None, None),
-        (Some("1.5"), None, None, None),
-    ] {
-        let seen = (asked::most(text).ok(), asked::hidden_by_get(text).ok(), asked::hidden_by_update(text).ok());
-        assert_eq!(seen, (most, by_get, by_update), "{text:?}");
-    }
-    let detail = Refusal::OutOfRangeQueryParameterValue {
-        name: "numofmessages".into(),
-        value: "33".into(),
-        least: "1".into(),
-        most: "32".into(),
-    };
-    assert_eq!(asked::most(Some("33")), Err(detail));
-    assert!(asked::text(&"é".repeat(TEXT_MAX / 2)).is_ok());
-    let limit = TEXT_MAX as u64;
-    assert_eq!(asked::text(&format!("a{}", "é".repeat(TEXT_MAX / 2))), Err(Refusal::RequestBodyTooLarge { limit }));
 }

@@ -1,5 +1,5 @@
-//! Snapshots that are deleted together. A few go in the transaction itself. Of many, it writes one row, the cut: a lookup of a
-//! snapshot looks whether it is behind the cut, and the sweeper deletes the rows, so many at a time.
+//! Snapshots that are deleted together. A few are deleted in the transaction itself. For many, the transaction writes one row, the
+//! cut: a snapshot that is not younger than the cut is gone. The sweeper deletes the rows, a bounded number at a time.
 //!
 //! Held true: a snapshot whose time is not after the cut's is gone for every operation, or deleted softly if the cut says so.
 

@@ -1,8 +1,8 @@
-//! Blobs, snapshots and versions that were deleted softly: kept beside the living, so that nobody meets them who does not
-//! look for them.
+//! Blobs, snapshots and versions that were deleted softly. They have columns of their own, so an operation on the living blob does not
+//! read them.
 //!
-//! Held true: each has a note of when it goes (`due`), written and removed together with it. What is past its time is
-//! treated as if it had gone already.
+//! Held true: each has a row that says when its retention ends (`due`), written and removed together with it. A record past
+//! its retention is treated as gone.
 
 use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;

@@ -1,10 +1,10 @@
 //! What becomes of the record that a new one replaces: one place, for every operation that writes a blob.
 //!
 //! Held true:
-//! * the tag index has a row for each tag of each base record, and that of the past for each of a version or of what was deleted
-//!   softly, and no other (`tagged`); and so has that of expiries;
-//! * where there is no base record, what is left of the blob says so: one that can be brought back (`deleted`), or
-//!   versions (`versions_only`), or neither; where there is one, neither of the two is there.
+//! * the tag index has a row for each tag of each base record, and no other. The index of the past has one for each tag of a version or a
+//!   soft-deleted record (`tagged`). The index of expiries has one for each record that expires;
+//! * a blob without a base record is either restorable (`deleted`), or has versions only (`versions_only`), or is gone; a blob with a
+//!   base record has neither row.
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Fate, Keeping, Which};

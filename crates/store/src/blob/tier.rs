@@ -1,5 +1,5 @@
-//! Set Blob Tier, on the blob, a snapshot or a version. The way back from the archive needs nobody to walk it: the record says
-//! when it is over, and a later read sees the new tier.
+//! Set Blob Tier, on the blob, a snapshot or a version. Rehydration needs no background work: the record says when it is over, and a
+//! later read sees the new tier.
 
 use lazuli_model::blob::{SetBlobTier, TierChange};
 

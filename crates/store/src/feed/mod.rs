@@ -102,8 +102,8 @@ pub(crate) fn note(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, event: impl
     }
 }
 
-/// The way back from the archive needs nobody to walk it, so what is to be told of its end is noted at its beginning, and taken back
-/// by whatever comes in between.
+/// No transaction runs when a rehydration ends. So the event of its end is recorded when it begins, with the later time, and is removed
+/// if another change comes before that.
 pub(crate) fn foresee(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: Option<&Blob>, new: Option<&Blob>) {
     let until = |blob: Option<&Blob>| blob.and_then(|blob| blob.rehydrating).map(|back| back.until);
     if until(old) == until(new) {

@@ -112,8 +112,8 @@ impl Window {
     /// Puts a span where nothing is.
     pub fn insert(&mut self, span: Span) {
         let at = self.spans.partition_point(|other| other.from < span.from);
-        debug_assert!(at == 0 || self.spans[at - 1].to <= span.from, "a span over another");
-        debug_assert!(self.spans.get(at).is_none_or(|next| span.to <= next.from), "a span over another");
+        assert!(at == 0 || self.spans[at - 1].to <= span.from, "a span over another");
+        assert!(self.spans.get(at).is_none_or(|next| span.to <= next.from), "a span over another");
         self.spans.insert(at, span);
     }
 

@@ -82,6 +82,7 @@ impl Log {
         let reach = self.make_blocks(format::length(writes) as u64);
         let head = Head { count: 0, length: 0, sequence: next, previous: checksum, mark, reach };
         let checksum = format::encode(&mut self.buffer, writes, &head, self.header.salt);
+        assert!(self.end + self.buffer.len() as u64 <= reach, "the batch is as long as space was made for it");
         let written = self.file.write_all_at(&self.buffer, self.end).and_then(|()| self.file.sync_data());
         self.broken = written.is_err();
         written?;

@@ -83,3 +83,21 @@ fn a_locked_policy_only_grows() {
     }
     assert_eq!(delete.decide(None).map(drop), Err(Refusal::BlobNotFound));
 }
+
+/// A new blob may say that nothing holds it, also where nothing can.
+#[test]
+fn protection_is_for_accounts_that_have_it() {
+    let policy = Some(Immutability { until: Timestamp::from_ticks(9), locked: false });
+    for (policy, legal_hold, needs) in [
+        (None, None, false),
+        (None, Some(false), false),
+        (None, Some(true), true),
+        (policy, None, true),
+        (policy, Some(false), true),
+    ] {
+        let protection = Protection { policy, legal_hold };
+        assert_eq!(protection.permit(true), Ok(()), "{protection:?}");
+        let refused = if needs { Err(Refusal::ImmutabilityNotEnabled) } else { Ok(()) };
+        assert_eq!(protection.permit(false), refused, "{protection:?}");
+    }
+}

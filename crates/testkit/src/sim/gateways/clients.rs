@@ -216,7 +216,7 @@ async fn put_blocks(store: &Store, place: &BlobAt, number: u64) -> Result<(), Fa
     }
 }
 
-/// One write of all pages, so that whoever sees some of it sees all.
+/// One write of all pages, so that a reader that sees some of it sees all.
 async fn put_pages(store: &Store, place: &BlobAt, number: u64) -> Result<(), Failure> {
     let length = 64 << 10;
     store.create_page_blob(place, put(), length, 0).await?;
