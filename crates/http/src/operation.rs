@@ -4,6 +4,7 @@
 mod second;
 
 use lazuli_model::Refusal;
+use lazuli_model::account::BlobType;
 use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
@@ -120,6 +121,8 @@ pub struct Spec {
     pub bearer_only: bool,
     /// It acts on the snapshot or version that the query names. Others act on the base blob, whatever the query says.
     pub moments: bool,
+    /// The type of blob that it makes, where that is certain; not every kind of account has it.
+    pub makes: Option<BlobType>,
     /// The other resources that it touches.
     pub seconds: &'static [Second],
 }
@@ -143,6 +146,7 @@ impl Spec {
         reads: false,
         bearer_only: false,
         moments: false,
+        makes: None,
         seconds: &[],
     };
 

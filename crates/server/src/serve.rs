@@ -106,6 +106,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // What a file system and a process's memory hold is nobody else's.
     tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
     let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
+    tokio::spawn(background::age(data.store.clone(), stopping.clone()));
+    tokio::spawn(background::report(data.store.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
     let shared = Shared { edge, tls: acceptor, slots, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {

@@ -15,8 +15,10 @@ mod crypt;
 mod detach_on_drop;
 mod feed;
 mod file;
+mod inventory;
 mod keys;
 mod layout;
+mod lifecycle;
 mod manifest;
 mod md5;
 mod queue;
@@ -41,7 +43,9 @@ pub use file::{
     HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
     ShareItem, SharePage,
 };
+pub use inventory::Reports as InventoryReports;
 pub use layout::layout;
+pub use lifecycle::Rounds as LifecycleRounds;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};

@@ -31,9 +31,9 @@ pub const OF_BLOB: Spec = Spec {
     ..OF_SERVICE
 };
 
-pub async fn run(_ask: &mut Ask) -> Result<Answer, Failure> {
+pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(Answer::new(StatusCode::OK)
-        .constant(&name::SKU_NAME, "Standard_LRS")
-        .constant(&name::ACCOUNT_KIND, "StorageV2")
+        .constant(&name::SKU_NAME, ask.settings.kind.sku())
+        .constant(&name::ACCOUNT_KIND, ask.settings.kind.told())
         .constant(&name::IS_HNS_ENABLED, "false"))
 }

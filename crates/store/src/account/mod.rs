@@ -11,7 +11,7 @@ mod stored;
 pub(crate) use cache::Cache;
 pub use cache::KnownAccount;
 pub use change_account::Changes;
-pub(crate) use stored::{AccountRow, read_account, read_settings, write_account};
+pub(crate) use stored::{AccountRow, FirstAccount, SecondAccountRow, read_account, read_settings, write_account};
 pub use stored::{SealedAccounts, SecretsTrouble};
 
 use std::sync::Arc;
