@@ -68,8 +68,7 @@ async fn main() {
         task.await.expect("a read");
     }
     say("read, all clients", clients * uploads * kib, started);
-    extents.free(pieces);
-    extents.freed().await;
+    extents.free(pieces).await;
 }
 
 async fn upload(extents: &Extents, bytes: &Bytes, kib: usize) -> Vec<Piece> {

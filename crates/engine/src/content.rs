@@ -1,12 +1,17 @@
 //! Content bytes, outside the keys: staged first, adopted by a transaction, immutable from then on.
 //!
-//! Held true:
-//! * a piece that `finish` returned is on disk, whatever happens next;
+//! Held true by every implementation, and checked by [`suite`]:
+//! * a piece that `finish` returned is durable, whatever happens next, and every gateway that shares the content can read it;
 //! * what is read is what was written, or `Fault::Corrupt`: never other bytes;
+//! * a place is never used twice: whoever frees a piece late, or again, hits nothing else;
 //! * a piece is given back when it is freed. Who may still be reading it is known above this crate.
+//!
+//! [`Content`] is storage, which every implementation has. [`Recovery`] is about what a process left when it ended in the middle;
+//! content that knows the fate of every piece at any time has none.
 
 pub(crate) mod checksum;
 mod memory;
+pub mod suite;
 
 use bytes::Bytes;
 
@@ -37,20 +42,29 @@ pub trait Content: Send + Sync + 'static {
     /// Bytes `from..to` of `piece`, verified, in chunks of a size that suits streaming.
     fn read(&self, piece: Piece, from: u64, to: u64) -> Box<dyn Chunks>;
 
-    /// Gives pieces back to the file system. Durable records must not name them any more, and nobody may be reading them.
-    /// Giving back twice does no harm.
-    fn free(&self, pieces: Vec<Piece>);
+    /// Gives pieces back. Durable records must not name them any more, and nobody may be reading them. Giving back twice does
+    /// no harm. It begins at the call, whether or not the answer is waited for; the answer comes when it is done, so that
+    /// a caller who keeps a durable note of what is to be freed knows when to drop the note.
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()>;
 
-    /// Waits until all that was freed before this call has been given back, so that a caller who keeps a durable
-    /// note of what is to be freed knows when to drop the note.
-    fn freed(&self) -> BoxFuture<'static, ()>;
+    /// What is to be found out about pieces whose process ended in the middle, if this content leaves that to its user.
+    fn recovery(&self) -> Option<&dyn Recovery> {
+        None
+    }
+}
 
-    /// Extents that an earlier process left without settling what in them is live.
+/// Finding out, from the durable records, what is live of what a process staged before it ended.
+pub trait Recovery: Send + Sync {
+    /// Extents of which nobody knows what in them is live: an earlier process, or a gateway that [ended](Self::ended), left them.
+    /// Nothing is added to them any more. All gateways that share the content are told the same.
     fn unsettled(&self) -> Vec<u64>;
 
-    /// Says what is live in an unsettled extent (offset and length of each piece, in order); all else in it is
-    /// given back.
+    /// Says what is live in an unsettled extent (offset and length of each piece, in order); all else in it is given back.
     fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>>;
+
+    /// A gateway is no more, and the engine takes nothing from it any more (see `Engine::fence`): what it staged and was not
+    /// told to be adopted is unsettled from now on, and so is what it stages later, if it only slept. Content of one process has no use for it.
+    fn ended(&self, _gateway: u128) {}
 }
 
 /// An upload under way. Dropping it gives up what was written.

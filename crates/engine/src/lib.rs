@@ -13,6 +13,8 @@ pub mod extents;
 mod key;
 pub mod memory;
 mod private;
+pub mod rados;
+pub mod range_cache;
 pub mod suite;
 mod txn;
 
@@ -20,7 +22,8 @@ pub use clock::{Clock, ClockState};
 pub use embedded::Embedded;
 pub use key::{Column, Key, Layout, Partition, Space};
 pub use memory::Memory;
-pub use txn::{Entry, Halt, Note, Stop, Stretched, Txn, View, Walker, Want};
+pub use rados::Rados;
+pub use txn::{Entry, Halt, Stop, Txn, View, Walker, Want};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -92,8 +95,8 @@ pub trait Job: Send {
 /// * an engine that has one gateway, which is its process, keeps them in memory: after a restart there are none, of any
 ///   partition. An engine that several gateways share keeps them as it keeps all rows, because they must outlive the gateway
 ///   that wrote them: it may have died in the middle, and another one has to end what it held, in transactions, as its clients
-///   would have (a closed handle lowers counts, and may delete a file). So a row says which gateway it is for, and whoever
-///   uses the engine keeps heartbeats and ends what belongs to a silent gateway.
+///   would have (a closed handle lowers counts, and may delete a file). So a row says which gateway it is for, and the
+///   user of the engine keeps heartbeats and ends what belongs to a silent gateway.
 pub trait Engine: Send + Sync + 'static {
     /// Runs `job` as one transaction on `at`, and settles it, even if nobody waits any more.
     fn submit(&self, at: Partition, job: Box<dyn Job>);
@@ -116,6 +119,16 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The clock of this engine: not before any stamp it has given out.
     fn now(&self) -> Stamp;
+
+    /// `space` has no rows any more, and nobody can reach it: what the engine keeps of it besides rows may go, in the background.
+    fn forget(&self, _space: Space) {}
+
+    /// Takes no transaction of the gateway `gateway` any more, not even one that it sent before this call and that was late. For
+    /// whoever declares it dead: only then may another end what it held, and give back what it staged. Such a gateway has to
+    /// start anew, under another name. An engine that has one gateway does nothing.
+    fn fence(&self, _gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Typed forms of [`Engine`]'s methods.

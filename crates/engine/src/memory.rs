@@ -11,7 +11,7 @@
 mod distributed;
 mod fence;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::ready;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -25,7 +25,8 @@ use crate::{
 
 pub use distributed::Manners;
 pub(crate) use distributed::Random;
-use fence::{Fence, Owners};
+pub(crate) use fence::Fence;
+use fence::Owners;
 
 /// A gateway to a map that other gateways may share.
 pub struct Memory {
@@ -33,6 +34,7 @@ pub struct Memory {
 }
 
 struct Gateway {
+    id: u128,
     clock: Clock,
     cluster: Arc<Cluster>,
 }
@@ -48,6 +50,8 @@ struct Cluster {
 struct State {
     entries: BTreeMap<Key, Bytes>,
     owners: Option<Owners>,
+    /// Gateways whose transactions are not taken any more.
+    fenced: HashSet<u128>,
 }
 
 impl Memory {
@@ -76,7 +80,12 @@ impl Memory {
 
     /// Another gateway to the same map: it has nothing in common with this one but what is stored.
     pub fn gateway(&self, clock: Clock) -> Self {
-        Self { gateway: Arc::new(Gateway { clock, cluster: self.gateway.cluster.clone() }) }
+        self.gateway_as(0, clock)
+    }
+
+    /// The same, with the name by which it can be fenced.
+    pub fn gateway_as(&self, id: u128, clock: Clock) -> Self {
+        Self { gateway: Arc::new(Gateway { id, clock, cluster: self.gateway.cluster.clone() }) }
     }
 
     /// What a process that starts anew finds: the durable rows, and none of the volatile ones. This one goes on as it is.
@@ -93,9 +102,9 @@ impl Memory {
     fn build(clock: Clock, layout: Option<Layout>, distribution: Option<distributed::Distribution>) -> Self {
         let checked = cfg!(debug_assertions) || distribution.is_some() || layout.is_some();
         let owners = checked.then(|| Owners::new(layout));
-        let state = RwLock::new(State { entries: BTreeMap::new(), owners });
+        let state = RwLock::new(State { entries: BTreeMap::new(), owners, fenced: HashSet::new() });
         let cluster = Arc::new(Cluster { state, layout, distribution });
-        Self { gateway: Arc::new(Gateway { clock, cluster }) }
+        Self { gateway: Arc::new(Gateway { id: 0, clock, cluster }) }
     }
 
     /// How often a cluster was asked for something, or told something, so far: what an operation costs there.
@@ -156,6 +165,11 @@ impl Engine for Memory {
     fn now(&self) -> Stamp {
         self.gateway.clock.now()
     }
+
+    fn fence(&self, gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
+        self.gateway.cluster.write().fenced.insert(gateway);
+        Box::pin(ready(Ok(())))
+    }
 }
 
 impl Gateway {
@@ -167,6 +181,7 @@ impl Gateway {
 
     fn transact(&self, at: &Partition, job: &mut dyn Job) -> Result<(), Fault> {
         let mut state = self.cluster.write();
+        state.admit(self.id)?;
         let mut whole = Whole(&state.entries);
         let fence = Fence::Partition(at, self.cluster.layout);
         // Stamped under the lock, so that stamps are in commit order.
@@ -191,6 +206,11 @@ impl Cluster {
 }
 
 impl State {
+    fn admit(&self, gateway: u128) -> Result<(), Fault> {
+        let fenced = || Fault::Unavailable("this gateway was declared dead; start it anew".into());
+        if self.fenced.contains(&gateway) { Err(fenced()) } else { Ok(()) }
+    }
+
     fn apply(&mut self, at: &Partition, writes: BTreeMap<Key, Option<Bytes>>) {
         if let Some(owners) = &mut self.owners {
             writes.keys().for_each(|key| owners.claim(key, at));

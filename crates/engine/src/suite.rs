@@ -35,6 +35,7 @@ pub async fn all(engine: Shared, seed: u64) {
     atomicity(&engine).await;
     surveys(&engine).await;
     wants(&engine).await;
+    up_to_now(&engine).await;
     dropped_caller(&engine).await;
     panics(&engine).await;
     volatile::all(&engine).await;
@@ -194,6 +195,26 @@ pub async fn wants(engine: &Shared) {
         Ok::<_, Stop<()>>((first, absent, some, all))
     });
     assert_eq!(read.await, Ok(Ok((true, false, 2, 6))));
+}
+
+/// A decision, or a look, that reads up to its stamp ends: the stamp is the same at each of its runs.
+pub async fn up_to_now(engine: &Shared) {
+    let here = at(Space(121), b"p");
+    let until = |txn: &Txn<'_>, here: &Partition| row(here, &txn.stamp().0.to_be_bytes());
+    let (first, own) = (row(&here, b""), here.clone());
+    let put = commit(engine, here.clone(), move |txn| {
+        let end = until(txn, &own);
+        txn.scan(&first, &end, 9)?;
+        txn.put(end.clone(), "then");
+        Ok(end)
+    });
+    let put = put.await;
+    let seen = engine.read(&here, |txn| {
+        let end = until(txn, &here).successor();
+        Ok::<_, Stop<()>>(txn.scan(&row(&here, b""), &end, 9)?)
+    });
+    let seen = seen.await.expect("no fault").expect("no refusal");
+    assert_eq!(seen, [(put, Bytes::from("then"))], "now is not before what was stamped");
 }
 
 /// A transaction sees its own writes, in gets and in scans, over those of the one before it.

@@ -1,13 +1,12 @@
 //! What a decision sees and does: reads over a view, writes kept aside until the engine commits them.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 
 use bytes::Bytes;
 
+use crate::range_cache::Skipping;
 use crate::{Fault, Job, Key, Stamp, Verdict};
 
 /// Why a read gave nothing. Never the client's fault, and never seen by `model`.
@@ -60,9 +59,10 @@ pub trait View {
 /// Who walks over entries.
 pub trait Walker {
     fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()>;
-    /// Whether it need not see any of these.
-    fn passes(&mut self, _stretch: &dyn Stretched) -> bool {
-        false
+    /// The same walker, if it can pass over entries without seeing them, for an engine with a [range cache](crate::range_cache).
+    /// Every other engine shows it everything.
+    fn skipping(&mut self) -> Option<&mut dyn Skipping> {
+        None
     }
 }
 
@@ -71,19 +71,6 @@ impl<F: FnMut(&Entry<'_>) -> ControlFlow<()>> Walker for F {
         self(entry)
     }
 }
-
-/// Entries that lie beside each other, which an engine keeps together until one of them changes.
-pub trait Stretched {
-    /// What walkers have noted of them, for the next one. It goes when they go.
-    fn note(&self) -> &Note;
-    /// How many bytes of notes there is room for.
-    fn room(&self) -> usize;
-    fn each<'a>(&'a self, see: &mut dyn FnMut(&Entry<'a>));
-    /// The shorter ones that it consists of, which a walker is asked about if it does not pass over all of it. None, if it is short.
-    fn parts(&self, see: &mut dyn FnMut(&dyn Stretched));
-}
-
-pub type Note = OnceLock<Box<dyn Any + Send + Sync>>;
 
 /// An entry as a walk shows it, where it lies.
 pub struct Entry<'a> {

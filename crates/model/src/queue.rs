@@ -152,6 +152,28 @@ pub struct GetMessages {
     pub hidden_seconds: u32,
 }
 
+/// What becomes of the next message in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// It is handed out.
+    Take,
+    /// It is over, and is collected on the way.
+    Expired,
+    /// There are as many as were asked for.
+    Enough,
+}
+
+/// Which messages a Get or a Peek of at most `most` takes: those that have not expired, in the order of their places.
+pub fn pick(most: u32, taken: usize, message: &Message, now: Timestamp) -> Pick {
+    if taken >= most as usize {
+        Pick::Enough
+    } else if message.has_expired(now) {
+        Pick::Expired
+    } else {
+        Pick::Take
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateMessage {
     pub id: u128,

@@ -30,18 +30,25 @@ pub enum Ask {
 pub fn run(flags: &Flags, arguments: &AccountArguments) -> Result<String, String> {
     let settings = Settings::resolve(flags)?;
     let ask = Ask::of(&arguments.command)?;
-    let Place::Directory(directory) = &settings.place else {
-        return Err("a server in memory takes its accounts from --account and its settings from --setting".into());
-    };
-    if let Some(answer) = admin::ask_running(directory, &ask) {
-        return answer;
-    }
-    if !arguments.create && !DataDirectory::is_at(directory) {
-        return Err(no_directory(directory));
+    match &settings.place {
+        Place::Memory => {
+            return Err("a server in memory takes its accounts from --account and its settings from --setting".into());
+        }
+        Place::Directory(directory) => {
+            if let Some(answer) = admin::ask_running(directory, &ask) {
+                return answer;
+            }
+            if !arguments.create && !DataDirectory::is_at(directory) {
+                return Err(no_directory(directory));
+            }
+        }
+        // Servers that run see what is done here.
+        Place::Cluster(_) => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
-    let (data, accounts) = runtime.block_on(Data::open(&settings.place)?.sealing(&settings))?;
+    let opened = runtime.block_on(async { Data::open(&settings.place, ids::random())?.sealing(&settings).await });
+    let (data, accounts) = opened?;
     secrets::told(&accounts).iter().for_each(|said| eprintln!("lazuli: {said}"));
     let configured = |name: &str| settings.accounts.configured(name);
     let answer = runtime.block_on(carry_out(&ask, &data.store, configured));
@@ -204,7 +211,7 @@ mod tests {
     use super::*;
 
     fn data() -> Data {
-        Data::open(&Place::Memory).unwrap()
+        Data::open(&Place::Memory, 1).unwrap()
     }
 
     async fn say(data: &Data, ask: Ask) -> Result<String, String> {

@@ -1,12 +1,14 @@
 //! The work that nobody waits for, and the only place that sleeps. Held true: one bounded step at a time, as ordinary
 //! transactions, so that a stop or a crash between two steps loses nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_store::{Failure, Gone, HEARTBEAT_SECONDS, InventoryReports, LifecycleRounds, Store};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::data::Data;
 use crate::listen::stopped;
 
 /// Garbage that comes together is swept together.
@@ -18,9 +20,9 @@ const PUBLISH: Duration = Duration::from_secs(5);
 /// After a fault: a full disk, an engine that is being reopened.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub async fn sweep(store: Store, mut stop: watch::Receiver<bool>) {
+pub async fn sweep(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
     tokio::select! {
-        () = sweep_forever(&store) => {}
+        () = sweep_forever(&data) => {}
         () = stopped(&mut stop) => {}
     }
 }
@@ -68,8 +70,13 @@ async fn attend_once(store: &Store, gateway: u128, is_first: bool) -> Result<u64
 }
 
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
-async fn sweep_forever(store: &Store) {
+async fn sweep_forever(data: &Data) {
+    let store = &data.store;
     loop {
+        if !is_ours(data, "sweep").await {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
         match store.sweep_step().await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => {
@@ -85,17 +92,49 @@ async fn sweep_forever(store: &Store) {
     }
 }
 
+/// Whether this server is the one that does it.
+async fn is_ours(data: &Data, work: &str) -> bool {
+    match data.holds_lease(work).await {
+        Ok(holds) => holds,
+        Err(fault) => {
+            tracing::warn!(?fault, work, "whose work it is cannot be told");
+            false
+        }
+    }
+}
+
+/// Tells other servers that this one is there.
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+pub async fn attend_content(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
+    loop {
+        match data.attend_content().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(fault) => tracing::warn!(?fault, "other servers could not be told that this one is there"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(lazuli_engine::rados::HEARTBEAT_SECONDS)) => {}
+            () = stopped(&mut stop) => return,
+        }
+    }
+}
+
 /// Publishes the change feeds.
-pub async fn publish(store: Store, mut stop: watch::Receiver<bool>) {
+pub async fn publish(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
     tokio::select! {
-        () = publish_forever(&store) => {}
+        () = publish_forever(&data) => {}
         () = stopped(&mut stop) => {}
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
-async fn publish_forever(store: &Store) {
+async fn publish_forever(data: &Data) {
+    let store = &data.store;
     loop {
+        if !is_ours(data, "publish").await {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
         match store.feed_step().await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => {

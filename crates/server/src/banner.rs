@@ -20,6 +20,11 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
     for (name, _) in &settings.account_names {
         for (door, listening) in services {
             let (at, note) = (reachable(listening.at), note(*door, listening));
+            if *door == Door::Smb {
+                let (ip, port, name) = (at.ip(), at.port(), name.as_str());
+                lines.push(format!("  {:<9} smbclient -p {port} -U {name} //{ip}/SHARE{note}", door.name()));
+                continue;
+            }
             lines.push(format!("  {:<9} {scheme}://{at}/{}{note}", door.name(), name.as_str()));
         }
     }
@@ -30,6 +35,9 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
         Place::Directory(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             format!("  Data      {}", path.display())
+        }
+        Place::Cluster(cluster) => {
+            format!("  Data      Ceph pool {} ({})", cluster.pool, cluster.configuration.display())
         }
     });
     lines.push(String::new());
@@ -42,7 +50,7 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
                 format!("{}Endpoint={scheme}://{}/{name};", door.name(), reachable(listening.at))
             }
             // Connection strings have no word for them.
-            Door::Api(Service::Dfs) | Door::Website => String::new(),
+            Door::Api(Service::Dfs) | Door::Website | Door::Smb => String::new(),
         };
         let endpoints: String = services.iter().map(endpoint).collect();
         lines.push(format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};{endpoints}"));
@@ -54,6 +62,7 @@ pub fn text(settings: &Settings, services: &[(Door, Listening)], console: &Liste
 fn note(door: Door, listening: &Listening) -> String {
     let about = match door {
         Door::Website => "once it is enabled",
+        Door::Smb => "the password is the account's key",
         Door::Api(Service::Dfs) => "tells clients that accounts are flat",
         Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => "",
     };

@@ -100,6 +100,21 @@ pub enum KeyName {
     Key2,
 }
 
+/// `--smb-encrypt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SmbEncrypt {
+    /// By clients that want to
+    Offered,
+    /// By all of them
+    Required,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    Directory,
+    Rados,
+}
+
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Where data lives; created when it does not exist
@@ -109,6 +124,22 @@ pub struct Flags {
     /// Keep everything in memory; nothing is left after a stop
     #[arg(long, alias = "inMemoryPersistence", global = true)]
     pub in_memory: bool,
+
+    /// What keeps the data: a directory of this machine, or a Ceph cluster that several servers share
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Directory, global = true)]
+    pub engine: EngineName,
+
+    /// The cluster's pool, for --engine rados
+    #[arg(long, value_name = "NAME", default_value = "lazuli", global = true)]
+    pub pool: String,
+
+    /// Ceph's configuration file, with the monitors and the keyring
+    #[arg(long, value_name = "FILE", default_value = "/etc/ceph/ceph.conf", global = true)]
+    pub ceph_conf: PathBuf,
+
+    /// Ceph's user, as in client.lazuli
+    #[arg(long, value_name = "NAME", default_value = "lazuli", global = true)]
+    pub ceph_user: String,
 
     /// Address to listen on; 0.0.0.0 or :: for every interface [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", value_parser = Host::parse, global = true)]
@@ -138,9 +169,17 @@ pub struct Flags {
     #[arg(long, value_name = "PORT", global = true)]
     pub dfs_port: Option<u16>,
 
-    /// SMB (not served yet)
-    #[arg(long, value_name = "PORT", default_value_t = 10445, global = true)]
-    pub smb_port: u16,
+    /// File shares over SMB [default: 10445, or a free port if that one is taken]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub smb_port: Option<u16>,
+
+    /// Do not serve file shares over SMB
+    #[arg(long, global = true)]
+    pub no_smb: bool,
+
+    /// Whether SMB clients have to encrypt; every session is signed
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = SmbEncrypt::Offered, global = true)]
+    pub smb_encrypt: SmbEncrypt,
 
     /// Static websites [default: 10005, or a free port if that one is taken]
     #[arg(long, value_name = "PORT", global = true)]

@@ -29,6 +29,7 @@ const CONNECTIONS_MAX: usize = 64;
 
 pub struct Console {
     pub edge: Arc<Edge>,
+    pub smb: Arc<lazuli_smb::serve::Gateway>,
     pub data: Arc<Data>,
     pub admin: Admin,
     /// Names that it answers to, besides addresses and localhost.
@@ -150,6 +151,7 @@ impl Console {
         let requests: Vec<_> = self.edge.metrics().read().collect();
         metrics::render(&metrics::Report {
             requests: &requests,
+            smb: Some(&self.smb),
             data: &self.data,
             probe,
             uptime_seconds: self.started.elapsed().as_secs_f64(),

@@ -3,18 +3,27 @@
 use std::sync::Arc;
 
 use lazuli_engine::extents::{self, Extents};
-use lazuli_engine::{ClockState, Embedded, Engine, EngineExt, Memory, Space, Stop, content, embedded};
+use lazuli_engine::{
+    Clock, ClockState, Embedded, Engine, EngineExt, Fault, Memory, Rados, Space, Stop, content, embedded, rados,
+};
 use lazuli_model::blob::Rehydration;
 use lazuli_store::{SealedAccounts, Store};
 
-use crate::secrets;
 use crate::settings::{Place, Settings};
+use crate::{cluster, secrets};
 
 pub struct Data {
     pub store: Store,
     engine: Arc<dyn Engine>,
     embedded: Option<(Arc<Embedded>, Arc<Extents>)>,
+    cluster: Option<Cluster>,
     clock: Box<dyn Fn() -> ClockState + Send + Sync>,
+}
+
+/// What is shared with other servers.
+struct Cluster {
+    engine: Arc<Rados>,
+    content: rados::Objects,
 }
 
 /// What a look at the store found.
@@ -29,14 +38,17 @@ pub struct Probe {
 }
 
 impl Data {
-    pub fn open(place: &Place) -> Result<Self, String> {
+    /// `gateway` is the name of this process among those that share a cluster.
+    pub fn open(place: &Place, gateway: u128) -> Result<Self, String> {
         let directory = match place {
             Place::Memory => {
                 let engine = Arc::new(Memory::new());
                 let told = engine.clone();
                 let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
-                return Ok(Self { store, engine, embedded: None, clock: Box::new(move || told.clock()) });
+                let clock = Box::new(move || told.clock());
+                return Ok(Self { store, engine, embedded: None, cluster: None, clock });
             }
+            Place::Cluster(place) => return Self::share(cluster::connect(place)?, gateway),
             Place::Directory(directory) => directory,
         };
         let keys = Embedded::open(directory, embedded::Options::default()).map_err(|error| error.to_string())?;
@@ -47,15 +59,66 @@ impl Data {
         let engine: Arc<dyn Engine> = keys.clone();
         let store = Store::new(engine.clone(), extents.clone());
         let told = keys.clone();
-        Ok(Self { store, engine, embedded: Some((keys, extents)), clock: Box::new(move || told.clock()) })
+        let clock = Box::new(move || told.clock());
+        Ok(Self { store, engine, embedded: Some((keys, extents)), cluster: None, clock })
+    }
+
+    fn share(pool: Arc<dyn rados::Pool>, gateway: u128) -> Result<Self, String> {
+        let clock = Arc::new(Clock::system());
+        let engine = Rados::new(pool.clone(), lazuli_store::layout, clock.clone(), gateway, rados::Options::default());
+        let engine = Arc::new(engine);
+        let content = rados::Objects::new(pool, gateway, clock);
+        let store = Store::new(engine.clone(), Arc::new(content.clone()));
+        let told = engine.clone();
+        let clock = Box::new(move || told.clock());
+        Ok(Self { store, engine: engine.clone(), embedded: None, cluster: Some(Cluster { engine, content }), clock })
+    }
+
+    /// Whether this process does the work of the background. Of the servers that share a cluster, one does: as long as its
+    /// lease lasts.
+    pub async fn holds_lease(&self, work: &str) -> Result<bool, Fault> {
+        match &self.cluster {
+            Some(cluster) => cluster.engine.hold_lease(work).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Says to other servers that this one is there, and looks for content that dead ones left. True when that has to be done.
+    pub async fn attend_content(&self) -> Result<bool, Fault> {
+        match &self.cluster {
+            Some(cluster) => cluster.content.attend().await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    pub fn cluster_metrics(&self) -> Option<rados::Metrics> {
+        self.cluster.as_ref().map(|cluster| cluster.engine.metrics())
     }
 
     /// With secrets sealed under the key file; and the accounts whose secrets stood in the clear before.
     pub async fn sealing(self, settings: &Settings) -> Result<(Self, SealedAccounts), String> {
-        let Place::Directory(directory) = &settings.place else { return Ok((self, SealedAccounts::default())) };
-        let file = secrets::key_file(directory, settings.key_file.as_deref());
+        let file = match (&settings.place, &settings.key_file) {
+            (Place::Memory, _) => return Ok((self, SealedAccounts::default())),
+            (Place::Directory(directory), given) => secrets::key_file(directory, given.as_deref()),
+            (Place::Cluster(_), Some(given)) => given.clone(),
+            (Place::Cluster(_), None) => {
+                let sealed = self.store.sealed_account().await;
+                return match sealed.map_err(|failure| format!("accounts cannot be read: {failure:?}"))? {
+                    None => Ok((self, SealedAccounts::default())),
+                    Some(account) => Err(format!(
+                        "the secrets of the account {} are sealed: give --key-file with the key file that all servers of this cluster share",
+                        account.as_str()
+                    )),
+                };
+            }
+        };
         let (store, accounts) = secrets::seal(self.store.clone(), &file).await?;
         Ok((Self { store, ..self }, accounts))
+    }
+
+    /// How those who wait for SMB clients are woken.
+    pub fn waking_by(self, alarm: lazuli_store::Alarm) -> Self {
+        Self { store: self.store.waking_by(alarm), ..self }
     }
 
     pub fn rehydrating_in(self, rehydration: Rehydration) -> Self {

@@ -143,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_stops_is_alive_but_not_ready() {
-        let data = Arc::new(Data::open(&Place::Memory).unwrap());
+        let data = Arc::new(Data::open(&Place::Memory, 1).unwrap());
         assert!(check(&data, false).await.ready);
         let stopping = check(&data, true).await;
         let bad: Vec<_> = stopping.checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
@@ -152,7 +152,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_wrong_comes_with_what_to_do() {
-        let data = Data::open(&Place::Memory).unwrap();
+        let data = Data::open(&Place::Memory, 1).unwrap();
         let good = Probe { is_open: true, has_room: true, missing_extents: Ok(vec![]) };
         let closed = Probe { is_open: false, ..good.clone() };
         let full = Probe { has_room: false, ..good.clone() };

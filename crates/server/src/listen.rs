@@ -28,6 +28,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Shared {
     pub edge: Arc<Edge>,
+    pub smb: Arc<lazuli_smb::serve::Gateway>,
     pub tls: Option<TlsAcceptor>,
     pub slots: Arc<Semaphore>,
     pub stop: watch::Receiver<bool>,
@@ -85,6 +86,7 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
 pub enum Door {
     Api(Service),
     Website,
+    Smb,
 }
 
 impl Door {
@@ -96,6 +98,7 @@ impl Door {
             Door::Api(Service::File) => "File",
             Door::Api(Service::Dfs) => "Data Lake",
             Door::Website => "Website",
+            Door::Smb => "SMB",
         }
     }
 }
@@ -137,6 +140,10 @@ fn is_the_clients(error: &io::Error) -> bool {
 async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared: Shared) {
     // Small answers must not wait for more to come.
     let _ = socket.set_nodelay(true);
+    if door == Door::Smb {
+        // It signs and encrypts by itself.
+        return Box::pin(shared.smb.clone().serve(socket, peer, shared.stop.clone())).await;
+    }
     let Some(tls) = &shared.tls else {
         return Box::pin(admit(socket, peer, door, Transport::Plain, &shared)).await;
     };
@@ -169,6 +176,7 @@ where
 {
     match door {
         Door::Api(service) => shared.edge.serve(socket, peer, service, transport, shared.stop.clone()).await,
+        Door::Smb => {}
         Door::Website => shared.edge.serve_website(socket, peer, transport, shared.stop.clone()).await,
     }
 }

@@ -2,13 +2,17 @@
 
 use std::fmt::Write;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use lazuli_http::metrics::Reading;
+use lazuli_smb::serve::Gateway;
 
 use crate::data::{Data, Probe};
 use crate::health::clock_ahead_seconds;
 
 pub struct Report<'a> {
     pub requests: &'a [Reading],
+    pub smb: Option<&'a Gateway>,
     pub data: &'a Data,
     /// `None` if the file system does not answer.
     pub probe: Option<Probe>,
@@ -21,6 +25,7 @@ pub fn render(report: &Report<'_>) -> String {
     page.family("lazuli_build_info", "gauge", "The version that runs.");
     page.sample("lazuli_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     requests(&mut page, report.requests);
+    report.smb.into_iter().for_each(|gateway| smb(&mut page, gateway));
     page.one("lazuli_connections", "gauge", "Connections that are open.", report.connections);
     let clock = report.data.clock();
     page.one(
@@ -32,6 +37,9 @@ pub fn render(report: &Report<'_>) -> String {
     page.one("lazuli_clock_jumps_total", "counter", "Times the machine's clock jumped.", clock.jumps);
     if let Some(metrics) = report.data.engine_metrics() {
         engine(&mut page, &metrics);
+    }
+    if let Some(metrics) = report.data.cluster_metrics() {
+        cluster(&mut page, &metrics);
     }
     content(&mut page, report.data);
     health(&mut page, report);
@@ -74,6 +82,45 @@ fn requests(page: &mut Page, rows: &[Reading]) {
         "Body bytes of answers of a known length, whether or not the client took them all.",
     );
     seen().for_each(|row| page.sample("lazuli_response_bytes_total", &[("operation", row.operation)], row.bytes_out));
+}
+
+fn smb(page: &mut Page, gateway: &Gateway) {
+    page.family("lazuli_smb_requests_total", "counter", "SMB requests, by command and whether they were done.");
+    for (command, done, refused) in gateway.counts.read() {
+        let command = format!("{command:?}");
+        for (outcome, count) in [("done", done), ("refused", refused)].into_iter().filter(|(_, count)| *count > 0) {
+            page.sample("lazuli_smb_requests_total", &[("command", &command), ("outcome", outcome)], count);
+        }
+    }
+    let counts = &gateway.counts;
+    page.one(
+        "lazuli_smb_open_handles",
+        "gauge",
+        "Files and directories that SMB clients hold.",
+        gateway.open_handles(),
+    );
+    page.one("lazuli_smb_connections", "gauge", "SMB connections.", counts.connections.load(Relaxed));
+    page.one("lazuli_smb_breaks_total", "counter", "Breaks that clients were told of.", counts.breaks.load(Relaxed));
+    page.one("lazuli_smb_request_bytes_total", "counter", "Bytes of frames received.", counts.bytes_in.load(Relaxed));
+    page.one("lazuli_smb_response_bytes_total", "counter", "Bytes of frames sent.", counts.bytes_out.load(Relaxed));
+}
+
+fn cluster(page: &mut Page, metrics: &lazuli_engine::rados::Metrics) {
+    let rows: [(&str, &str, u64); 6] = [
+        ("transactions", "Transactions that were committed.", metrics.transactions),
+        ("operators", "Operators that were sent to commit them.", metrics.operators),
+        ("reads", "Operators that read.", metrics.reads),
+        (
+            "conflicts",
+            "Operators that came too late, because another server changed what they rest on.",
+            metrics.conflicts,
+        ),
+        ("lost", "Operators whose answer did not come in time.", metrics.lost),
+        ("splits", "Shards that this server split.", metrics.splits),
+    ];
+    for (name, help, value) in rows {
+        page.one(&format!("lazuli_cluster_{name}_total"), "counter", help, value);
+    }
 }
 
 fn engine(page: &mut Page, metrics: &lazuli_engine::embedded::Metrics) {
@@ -220,9 +267,10 @@ mod tests {
     fn what_was_counted_is_shown_by_operation_and_status() {
         let row = |operation, by_class| Reading { operation, by_class, micros: 1_500_000, bytes_in: 7, bytes_out: 9 };
         let rows = [row("PutBlob", [0, 3, 0, 1, 0]), row("GetBlob", [0; 5])];
-        let data = Data::open(&Place::Memory).unwrap();
+        let data = Data::open(&Place::Memory, 1).unwrap();
         let text = render(&Report {
             requests: &rows,
+            smb: None,
             data: &data,
             probe: Some(data.probe()),
             uptime_seconds: 2.5,

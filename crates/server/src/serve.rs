@@ -21,7 +21,7 @@ use crate::program::{Known, Program};
 use crate::settings::{Endpoint, Place, Settings};
 use crate::telemetry::Logs;
 use crate::tls::Tls;
-use crate::{account, background, banner, clock, ids, oauth, permissions, secrets, sources, telemetry};
+use crate::{account, background, banner, clock, ids, oauth, permissions, secrets, smb, sources, telemetry};
 
 /// How long requests in flight may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -60,7 +60,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         listening.push((*door, at));
     }
     let (console_socket, console_at) = bind_or_move(&settings.console).await?;
-    let data = Data::open(&settings.place)?.rehydrating_in(settings.rehydration);
+    let gateway = ids::random();
+    let data = Data::open(&settings.place, gateway)?.rehydrating_in(settings.rehydration).waking_by(smb::alarm());
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     let logs = telemetry::start(flags)?;
     let data = Arc::new(keep_secrets(data, &settings).await?);
@@ -70,7 +71,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     let directory = match &settings.place {
         Place::Directory(directory) => Some(directory.as_path()),
-        Place::Memory => None,
+        Place::Memory | Place::Cluster(_) => None,
     };
     let admin = Admin::open(directory, console_at.at)?;
     warn(flags, &settings);
@@ -92,8 +93,14 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let edge = Edge::new(data.store.clone(), settings.accounts, settings.options, ids, clock::wall_clock());
     edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
+    // What a file system and a process's memory hold is nobody else's.
+    let alone = !matches!(settings.place, Place::Cluster(_));
+    tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
+    let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption);
+    tokio::spawn(smb.clone().attend());
     let console = Console {
         edge: edge.clone(),
+        smb: smb.clone(),
         data: data.clone(),
         admin,
         names: settings.console_names,
@@ -102,14 +109,13 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         started: started(),
     };
     let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
-    let sweeping = tokio::spawn(background::sweep(data.store.clone(), stopping.clone()));
-    // What a file system and a process's memory hold is nobody else's.
-    tokio::spawn(background::attend(data.store.clone(), ids::random(), true, stopping.clone()));
-    let publishing = tokio::spawn(background::publish(data.store.clone(), stopping.clone()));
+    let sweeping = tokio::spawn(background::sweep(data.clone(), stopping.clone()));
+    let publishing = tokio::spawn(background::publish(data.clone(), stopping.clone()));
+    tokio::spawn(background::attend_content(data.clone(), stopping.clone()));
     tokio::spawn(background::age(data.store.clone(), stopping.clone()));
     tokio::spawn(background::report(data.store.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
-    let shared = Shared { edge, tls: acceptor, slots, stop: stopping, _alive: alive };
+    let shared = Shared { edge, smb, tls: acceptor, slots, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {
         tokio::spawn(listen::accept(socket, *door, shared.clone()));
     }
@@ -193,7 +199,7 @@ fn reload(tls: Option<&Tls>, logs: &Logs) {
 fn copied_from(listening: &[(Door, Listening)]) -> Vec<(SocketAddr, Service)> {
     let source = |(door, listening): &(Door, Listening)| match door {
         Door::Api(service @ (Service::Blob | Service::File | Service::Dfs)) => Some((listening.at, *service)),
-        Door::Api(Service::Queue | Service::Table) | Door::Website => None,
+        Door::Api(Service::Queue | Service::Table) | Door::Website | Door::Smb => None,
     };
     listening.iter().filter_map(source).collect()
 }
@@ -245,7 +251,7 @@ impl Outer {
                 Door::Api(Service::Blob) => Known::Blob,
                 Door::Api(Service::Queue) => Known::Queue,
                 Door::Api(Service::Table) => Known::Table,
-                Door::Api(Service::File | Service::Dfs) | Door::Website => continue,
+                Door::Api(Service::File | Service::Dfs) | Door::Website | Door::Smb => continue,
             };
             lines(service, endpoint).iter().for_each(|line| announce(line));
         }

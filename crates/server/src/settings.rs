@@ -8,10 +8,11 @@ use lazuli_engine::embedded::DataDirectory;
 use lazuli_http::{Accounts, Options, Service};
 use lazuli_model::AccountName;
 use lazuli_model::blob::Rehydration;
+use lazuli_smb::session::negotiation::Encryption;
 use lazuli_store::Changes;
 
 use crate::account;
-use crate::cli::{Flags, Host};
+use crate::cli::{EngineName, Flags, Host, SmbEncrypt};
 use crate::listen::Door;
 use crate::oauth::{self, KeySource};
 use crate::permissions::{self, Readers};
@@ -26,6 +27,7 @@ pub const DEVELOPMENT_KEY: &str =
 const DEFAULT_FILE_PORT: u16 = 10003;
 const DEFAULT_DFS_PORT: u16 = 10004;
 const DEFAULT_WEB_PORT: u16 = 10005;
+const DEFAULT_SMB_PORT: u16 = 10445;
 const DEFAULT_CONSOLE_PORT: u16 = 10080;
 
 /// Where data is kept.
@@ -33,6 +35,34 @@ const DEFAULT_CONSOLE_PORT: u16 = 10080;
 pub enum Place {
     Memory,
     Directory(PathBuf),
+    /// Shared with other servers.
+    Cluster(ClusterPlace),
+}
+
+/// A pool of a Ceph cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterPlace {
+    pub pool: String,
+    pub configuration: PathBuf,
+    pub user: String,
+}
+
+impl Place {
+    fn of(flags: &Flags) -> Result<Self, String> {
+        match flags.engine {
+            EngineName::Rados if flags.in_memory => Err("give --engine rados or --in-memory, not both".into()),
+            EngineName::Rados if cfg!(feature = "rados") => Ok(Self::Cluster(ClusterPlace {
+                pool: flags.pool.clone(),
+                configuration: flags.ceph_conf.clone(),
+                user: flags.ceph_user.clone(),
+            })),
+            EngineName::Rados => {
+                Err("this build knows no Ceph: build it with --features rados (it needs librados-dev)".into())
+            }
+            EngineName::Directory if flags.in_memory => Ok(Self::Memory),
+            EngineName::Directory => Ok(Self::Directory(directory(flags))),
+        }
+    }
 }
 
 /// Where something is to listen.
@@ -54,6 +84,9 @@ pub struct Settings {
     pub account_names: Vec<(AccountName, bool)>,
     /// To be made at the start, as `lazuli account set` would.
     pub account_settings: Vec<(AccountName, Changes)>,
+    /// The keys of accounts of the configuration, as they were given: the passwords of their SMB clients.
+    pub account_keys: BTreeMap<AccountName, [String; 2]>,
+    pub smb_encryption: Encryption,
     pub options: Options,
     pub program: Program,
     /// What is served, in the order of the banner.
@@ -75,7 +108,7 @@ impl Settings {
     pub fn resolve(flags: &Flags) -> Result<Self, String> {
         let tls = certificate(flags)?.map(Tls::open).transpose()?;
         let given = [account_file(flags.account_file.as_deref())?, flags.accounts.clone()].concat();
-        let (mut accounts, account_names) = accounts(&given, !flags.no_development_account)?;
+        let (mut accounts, account_names, account_keys) = accounts(&given, !flags.no_development_account)?;
         let (trust, key_sources) = oauth::trust(flags, tls.is_some())?;
         if let Some(trust) = trust {
             accounts.accept_tokens(trust);
@@ -83,10 +116,15 @@ impl Settings {
         let console = endpoint(None, flags, movable(flags.console_port, DEFAULT_CONSOLE_PORT), "--console-port");
         let named = |host: &Option<Host>| host.as_ref().map(|host| host.given.clone());
         Ok(Self {
-            place: if flags.in_memory { Place::Memory } else { Place::Directory(directory(flags)) },
+            place: Place::of(flags)?,
             accounts,
             account_names,
             account_settings: account_settings(&flags.settings)?,
+            account_keys,
+            smb_encryption: match flags.smb_encrypt {
+                SmbEncrypt::Offered => Encryption::Offered,
+                SmbEncrypt::Required => Encryption::Required,
+            },
             options: Options { loose: flags.loose, path_style_only: flags.path_style_only, ..Options::default() },
             program: flags.program,
             endpoints: endpoints(flags),
@@ -172,6 +210,11 @@ fn endpoints(flags: &Flags) -> Vec<(Door, Endpoint)> {
         ),
         (files, Door::Api(Service::File), endpoint(None, flags, file, "--file-port")),
         (blobs, Door::Api(Service::Dfs), endpoint(Some(&blob), flags, dfs, "--dfs-port")),
+        (
+            files && !flags.no_smb,
+            Door::Smb,
+            endpoint(None, flags, movable(flags.smb_port, DEFAULT_SMB_PORT), "--smb-port"),
+        ),
         (blobs, Door::Website, endpoint(Some(&blob), flags, web, "--web-port")),
     ];
     all.into_iter().filter(|(served, ..)| *served).map(|(_, door, endpoint)| (door, endpoint)).collect()
@@ -187,7 +230,9 @@ fn directory(flags: &Flags) -> PathBuf {
 }
 
 /// `NAME:KEY[:KEY2]`, several with `;` between. The last word on a name counts. None: the development account.
-fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(AccountName, bool)>), String> {
+type Keys = BTreeMap<AccountName, [String; 2]>;
+
+fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(AccountName, bool)>, Keys), String> {
     let mut keys_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for account in given.iter().flat_map(|list| list.split(';')).map(str::trim).filter(|one| !one.is_empty()) {
         let (name, keys) =
@@ -198,7 +243,7 @@ fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(Accou
         keys_of.insert(DEVELOPMENT_ACCOUNT, vec![DEVELOPMENT_KEY]);
     }
     let mut accounts = Accounts::new();
-    let mut names = Vec::new();
+    let (mut names, mut texts) = (Vec::new(), BTreeMap::new());
     for (name, keys) in keys_of {
         let parsed = AccountName::parse(name).map_err(|_| {
             format!("the account name {name:?} is not valid: use 3 to 24 lower-case letters and digits")
@@ -206,9 +251,11 @@ fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(Accou
         accounts.add(parsed.clone(), &keys).map_err(|why| {
             format!("account {name}: {why}; make a new one with: head -c 64 /dev/urandom | base64 -w0")
         })?;
+        let (first, last) = (keys.first().copied().unwrap_or_default(), keys.last().copied().unwrap_or_default());
+        texts.insert(parsed.clone(), [first.to_owned(), last.to_owned()]);
         names.push((parsed, keys.contains(&DEVELOPMENT_KEY)));
     }
-    Ok((accounts, names))
+    Ok((accounts, names, texts))
 }
 
 /// Lines of `NAME:KEY[:KEY2]`. Empty ones, and those that begin with `#`, say nothing.
@@ -262,7 +309,7 @@ mod tests {
 
     fn names(given: &[&str]) -> Result<Vec<String>, String> {
         let given: Vec<String> = given.iter().map(|text| text.to_string()).collect();
-        accounts(&given, true).map(|(_, names)| names.iter().map(|(name, _)| name.as_str().to_string()).collect())
+        accounts(&given, true).map(|(_, names, _)| names.iter().map(|(name, _)| name.as_str().to_string()).collect())
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
 pub const UNFINISHED: Column = Column(b'g');
 pub const FEEDS: Column = Column(b'f');
+// What the readers of a gateway hold: volatile, as its heartbeat is.
+pub const CONTENT_PINS: Column = Column::volatile(b'r');
+pub const PIECE_PINS: Column = Column::volatile(b's');
 
 // Columns of a container's space.
 pub const BASES: Column = Column(b'b');

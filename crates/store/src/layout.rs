@@ -24,7 +24,7 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 41] = [
+const COLUMNS: [(Column, Owner); 43] = [
     (file::NAMES, Owner::Space),
     (file::NODES, Owner::Space),
     (file::CHILDREN, Owner::Space),
@@ -32,6 +32,8 @@ const COLUMNS: [(Column, Owner); 41] = [
     (file::OPENS, Owner::Space),
     (file::DELETE_PENDING, Owner::Space),
     (file::BENEATH, Owner::Space),
+    (file::NOTICES, Owner::Space),
+    (file::WATCHES, Owner::Space),
     (file::PERMISSIONS, Owner::Space),
     (file::SNAPSHOTS, Owner::Space),
     (file::SUPERSEDED, Owner::Space),
@@ -123,6 +125,7 @@ fn root_owner(key: &Key) -> Option<Bytes> {
         file::DELETED_SHARES => within_account(&between(&row, 0, 9)?, b'f'),
         file::GATEWAYS => Some(file::gateway_partition(file::read_gateway(key)?).name),
         keys::LENT => Some(keys::lent_partition(row.first_chunk().map(|extent| u64::from_be_bytes(*extent))?).name),
+        keys::CONTENT_PINS | keys::PIECE_PINS => Some(crate::pins::owner(&row)?.name),
         keys::UNFINISHED => Some(keys::unfinished_partition().name),
         keys::DEAD_SPACES => between(&row, 16, 0).filter(|owner| !owner.is_empty()),
         _ => None,

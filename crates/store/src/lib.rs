@@ -8,6 +8,7 @@ pub mod listing;
 pub mod upload;
 
 mod account;
+mod audit;
 mod blob;
 mod claims;
 mod container;
@@ -21,6 +22,7 @@ mod layout;
 mod lifecycle;
 mod manifest;
 mod md5;
+mod pins;
 mod queue;
 mod readers;
 mod records;
@@ -34,14 +36,16 @@ mod tags;
 mod transact;
 
 pub use account::{AccountTrouble, Changes, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
 pub use crypt::{CustomerKey, Lock};
 pub use detach_on_drop::detach_on_drop;
 pub use file::{
-    AskedBreak, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Gone, HEARTBEAT_SECONDS,
-    HandleItem, HandlePage, ListEntries, ListHandles, ListShares, OpenFile, Opened, RangeList, STALE_SECONDS, ShareAt,
-    ShareItem, SharePage,
+    Alarm, Change, Children, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Filter, Gone,
+    HEARTBEAT_SECONDS, HandleAt, HandleItem, HandlePage, Happened, ListEntries, ListHandles, ListShares, Locked,
+    NewEntry, Notice, OpenFile, Opened, Patience, RangeList, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through,
+    Waiting, Wanted, Watch, permission_of,
 };
 pub use inventory::Reports as InventoryReports;
 pub use layout::layout;
@@ -110,6 +114,8 @@ pub struct Store {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     readers: Arc<readers::Readers>,
+    /// Which of several gateways this is. `None`: it has the engine and the content to itself.
+    sharing: Option<Arc<pins::Sharing>>,
     sweep: Arc<sweep::Sweep>,
     digests: Arc<md5::Digests>,
     tag_names: Arc<tags::Announced>,
@@ -132,6 +138,7 @@ impl Store {
             engine,
             content,
             readers,
+            sharing: None,
             sweep,
             digests: Arc::new(md5::Digests::new()),
             accounts: Arc::default(),

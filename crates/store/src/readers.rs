@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use lazuli_engine::Space;
+use tokio::sync::Notify;
 
 use crate::keys::BlobKeys;
 use crate::records::{Run, Start};
@@ -22,6 +23,16 @@ use crate::sweep::Sweep;
 pub(crate) struct Readers {
     state: Mutex<State>,
     sweep: Arc<Sweep>,
+    /// A reader has held what it found, or left.
+    opened: Notify,
+}
+
+/// All that the readers of this gateway hold: for other gateways (`pins`).
+#[derive(Default)]
+pub(crate) struct Held {
+    pub contents: Vec<Content>,
+    /// With the length of each.
+    pub pieces: Vec<(Start, u64)>,
 }
 
 /// A moment in the order in which readers enter.
@@ -33,17 +44,17 @@ struct State {
     /// The number of the next reader.
     next: u64,
     opening: BTreeSet<u64>,
-    contents: BTreeMap<Content, Held>,
+    contents: BTreeMap<Content, Holders>,
     pieces: BTreeMap<Start, HeldPiece>,
     /// Who waits for all to have left that entered before a line. Without a name, it is the sweeper itself.
     waiting: BTreeSet<(Line, Option<BlobKeys>)>,
 }
 
 /// Space, name and id.
-type Content = (Space, Bytes, u64);
+pub(crate) type Content = (Space, Bytes, u64);
 
 #[derive(Default)]
-struct Held {
+struct Holders {
     /// The numbers of those who hold it.
     by: BTreeSet<u64>,
     awaited: bool,
@@ -75,7 +86,27 @@ enum What {
 
 impl Readers {
     pub fn new(sweep: Arc<Sweep>) -> Self {
-        Self { state: Mutex::default(), sweep }
+        Self { state: Mutex::default(), sweep, opened: Notify::new() }
+    }
+
+    /// What is held by all who have entered by now. Waits for those of them that have not held yet what they found.
+    pub async fn held(&self) -> Held {
+        let line = self.draw_line();
+        loop {
+            let mut opened = std::pin::pin!(self.opened.notified());
+            opened.as_mut().enable();
+            let held = self.with(|state| {
+                let is_opened = state.opening.first().is_none_or(|first| *first >= line.0);
+                is_opened.then(|| Held {
+                    contents: state.contents.keys().cloned().collect(),
+                    pieces: state.pieces.iter().map(|(start, piece)| (*start, piece.length)).collect(),
+                })
+            });
+            match held {
+                Some(held) => return held,
+                None => opened.await,
+            }
+        }
     }
 
     pub fn enter(self: &Arc<Self>) -> Opening {
@@ -187,6 +218,7 @@ impl Drop for Opening {
             state.opening.remove(&self.number);
             state.take_opened()
         });
+        self.readers.opened.notify_waiters();
         for (_, whose) in waited {
             match whose {
                 Some(keys) => self.readers.sweep.hint_partition(keys),

@@ -144,6 +144,8 @@ records!(
     crate::feed::Noted,
     Share,
     Open,
+    crate::file::Notice,
+    crate::file::Watch,
     Permission,
     file::Born,
     file::Build,

@@ -12,13 +12,15 @@
 //! * A row is deleted only if its holder has no claim and the row has not changed since that was seen: a new borrower writes a new
 //!   time into it.
 //! * After a crash, claims are collected space by space (`sweep::settle`), and a claim that moves meanwhile might be missed. So
-//!   pieces of an extent that is not settled are not shared.
+//!   pieces of an extent that is not settled are not shared. Where other gateways go on meanwhile, one of them may have begun to share
+//!   before it knew; so what is written down as shared counts as live.
 //!
 //! Nothing leaks for ever: the last holder's `Pieces` row gives the bytes back, and rows without a holder go with it, or in a round.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use lazuli_engine::content::PIECE_MAX;
 use lazuli_engine::{Key, Txn};
 use lazuli_model::Timestamp;
 
@@ -60,7 +62,7 @@ impl Store {
         to: &BlobKeys,
         runs: &[Run],
     ) -> Result<Option<Timestamp>, Failure> {
-        let unsettled = self.content.unsettled();
+        let unsettled = self.unsettled();
         if runs.iter().any(|run| unsettled.contains(&run.extent)) {
             return Ok(None);
         }
@@ -155,6 +157,18 @@ impl Store {
             .await?;
         }
         Ok(())
+    }
+
+    /// What of an extent is written down as lent while it is settled. A store that is alone has lent nothing of it.
+    pub(crate) async fn pieces_lent(&self, extent: u64) -> Result<Vec<(u64, u64)>, Failure> {
+        if self.sharing.is_none() {
+            return Ok(Vec::new());
+        }
+        let all = Key::new(keys::ROOT, keys::LENT, &[&extent.to_be_bytes()]);
+        let rows =
+            self.look(&keys::lent_partition(extent), |txn| Ok(txn.scan(&all, &all.after_prefix(), PAGE)?)).await?;
+        // Its length is not known here; none is longer.
+        Ok(rows.iter().filter_map(|(key, _)| Some((keys::read_lent(key)?.1, PIECE_MAX))).collect())
     }
 
     /// A page of all rows, for a round: those that have no holder are forgotten. Gives where to go on.

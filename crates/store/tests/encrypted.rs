@@ -69,20 +69,8 @@ impl Content for Disk {
         }
     }
 
-    fn free(&self, pieces: Vec<Piece>) {
-        self.kept.free(pieces);
-    }
-
-    fn freed(&self) -> BoxFuture<'static, ()> {
-        self.kept.freed()
-    }
-
-    fn unsettled(&self) -> Vec<u64> {
-        self.kept.unsettled()
-    }
-
-    fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>> {
-        self.kept.settle(extent, live)
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()> {
+        self.kept.free(pieces)
     }
 }
 

@@ -156,7 +156,7 @@ async fn shares_come_and_go() {
         let page = world.store.list_shares(&share_at().account, list.clone()).await.unwrap();
         let deleted = page.items[0].deleted.clone().unwrap();
         assert_eq!((page.items.len(), deleted.remaining_days), (1, 3));
-        world.store.restore_share(&share_at(), &share_at().share, &deleted.version).await.unwrap();
+        world.store.restore_share(&share_at(), u64::from_str_radix(&deleted.version, 16).unwrap()).await.unwrap();
         assert_eq!(world.read_at("f", Some(snapshot)).await.unwrap(), pattern(1, 100_000));
         let page = world.store.list_shares(&share_at().account, list.clone()).await.unwrap();
         let shown: Vec<_> = page.items.iter().map(|item| (item.snapshot, item.deleted.is_some())).collect();

@@ -6,11 +6,14 @@ mod world;
 
 use std::time::Duration;
 
-use lazuli_model::file::arbiter::{Access, Caching, Lock, Opening};
+use lazuli_model::file::arbiter::{Access, Acknowledged, Cache, Caching, Lock, Opening, Reach};
 use lazuli_model::file::*;
 use lazuli_model::lease::{Action, Length};
 use lazuli_model::{LeaseId, Refusal};
-use lazuli_store::{Failure, Gone, ListHandles, OpenFile, Opened, STALE_SECONDS};
+use lazuli_store::{
+    Failure, Filter, Gone, HandleAt, Happened, ListHandles, Locked, NewEntry, Notice, OpenFile, Opened, Patience,
+    STALE_SECONDS, Waiting, Wanted,
+};
 use share::*;
 use world::*;
 
@@ -30,31 +33,64 @@ struct Held {
     caching: Caching,
 }
 
+impl Held {
+    fn at(&self) -> HandleAt {
+        HandleAt { share: share_at(), snapshot: None, file: self.file, handle: self.handle }
+    }
+}
+
+/// Does not wait.
+struct Impatience;
+
+impl Waiting for Impatience {
+    fn begins(&self) {}
+
+    fn cancelled(&self) -> lazuli_engine::BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn lease(key: u128) -> Cache {
+    Cache::Lease { client: 1, key }
+}
+
+fn open_file(does: &str, shares: &str, caches: &str, key: u128) -> OpenFile {
+    let opening = Opening {
+        access: access(does),
+        sharing: access(shares),
+        reach: Reach::Content,
+        truncate: false,
+        delete_on_close: false,
+        caching: caching(caches),
+        cache: lease(key),
+        epoch: 0,
+        again: false,
+    };
+    OpenFile {
+        session: 1,
+        gateway: GATEWAY,
+        client: "10.0.0.4:50000".into(),
+        client_name: "box".into(),
+        opening,
+        disposition: Disposition::Open,
+        wanted: Wanted::Anything,
+        new: NewEntry::default(),
+    }
+}
+
 impl World {
     async fn try_open(&self, path: &str, does: &str, shares: &str, caches: &str, key: u128) -> Result<Opened, Failure> {
-        let opening = Opening {
-            access: access(does),
-            sharing: access(shares),
-            truncate: false,
-            delete_on_close: false,
-            caching: caching(caches),
-            caching_key: key,
-        };
-        let open = OpenFile {
-            session: 1,
-            gateway: GATEWAY,
-            client: "10.0.0.4:50000".into(),
-            client_name: "box".into(),
-            opening,
-        };
-        self.store.open_handle(&at(path), open).await
+        let open = open_file(does, shares, caches, key);
+        self.store.open_handle(&at(path), open, &Impatience).await.map(|opened| opened.expect("nobody caches it"))
     }
 
     async fn open(&self, path: &str, does: &str, shares: &str, caches: &str) -> Held {
-        match self.try_open(path, does, shares, caches, 1).await.unwrap() {
-            Opened::Handle { handle, caching, entry } => Held { file: entry.node.id, handle, caching },
-            Opened::Wait { .. } => panic!("somebody caches {path}"),
-        }
+        let Opened { handle, caching, entry, .. } = self.try_open(path, does, shares, caches, 1).await.unwrap();
+        Held { file: entry.node.id, handle, caching }
+    }
+
+    async fn mark_deletion(&self, held: &Held, pending: bool) {
+        self.store.mark_deletion(&held.at(), pending, &Patience).await.unwrap();
     }
 
     async fn close(&self, held: &Held) -> bool {
@@ -116,7 +152,7 @@ async fn a_file_that_is_to_go_is_refused_and_then_gone() {
     world.make_file("f", 10).await.unwrap();
     let held = world.open("f", "RD", "RWD", "").await;
     let other = world.open("f", "R", "RWD", "").await;
-    world.store.mark_deletion(&share_at(), held.file, held.handle, true).await.unwrap();
+    world.mark_deletion(&held, true).await;
     for name in ["Properties", "Get", "Ranges", "Write", "Create", "Lease", "Delete"] {
         assert_eq!(world.rest(name).await.err(), refused(Refusal::DeletePending), "{name}");
     }
@@ -125,9 +161,9 @@ async fn a_file_that_is_to_go_is_refused_and_then_gone() {
     let list = ListHandles { most: 10, ..ListHandles::default() };
     assert_eq!(world.store.list_handles(&at("f"), list).await.unwrap().items.len(), 2);
     // It may be changed back, by a client that may delete.
-    world.store.mark_deletion(&share_at(), held.file, held.handle, false).await.unwrap();
+    world.mark_deletion(&held, false).await;
     world.rest("Get").await.unwrap();
-    world.store.mark_deletion(&share_at(), held.file, held.handle, true).await.unwrap();
+    world.mark_deletion(&held, true).await;
     assert!(!world.close(&held).await);
     assert!(world.close(&other).await);
     assert_eq!(world.rest("Get").await.err(), refused(Refusal::ResourceNotFound));
@@ -141,12 +177,12 @@ async fn locks_and_leases_across_the_protocols() {
     world.create_share(1).await;
     world.make_file("f", 1000).await.unwrap();
     let held = world.open("f", "RW", "RWD", "").await;
-    let lock = Lock { from: 100, to: 200, exclusive: true };
-    world.store.lock_range(&share_at(), held.file, held.handle, lock).await.unwrap();
+    let lock = Lock::new(100, 100, true);
+    assert_eq!(world.store.lock_ranges(&held.at(), vec![lock], None).await, Ok(Locked::Granted));
     assert_eq!(world.rest("Write").await.err(), refused(Refusal::FileLockConflict));
     assert_eq!(world.rest("Get").await.err(), refused(Refusal::FileLockConflict));
     assert!(world.store.open_file_range(&at("f"), ReadFile::default(), 0, 100).await.is_ok());
-    world.store.unlock_range(&share_at(), held.file, held.handle, 100, 200).await.unwrap();
+    assert_eq!(world.store.unlock_ranges(&held.at(), vec![lock]).await, Ok(true));
     world.rest("Write").await.unwrap();
     world.close(&held).await;
     let acquire = Action::Acquire { proposed: LeaseId(1), length: Length::Infinite };
@@ -154,10 +190,20 @@ async fn locks_and_leases_across_the_protocols() {
     for (does, fits) in [("R", true), ("W", false), ("D", false), ("RW", false), ("RD", false)] {
         let opened = world.try_open("f", does, "RWD", "", 1).await;
         assert_eq!(opened.is_ok(), fits, "{does}");
-        if let Ok(Opened::Handle { handle, entry, .. }) = opened {
+        if let Ok(Opened { handle, entry, .. }) = opened {
             world.store.close_handle(&share_at(), entry.node.id, handle).await.unwrap();
         }
     }
+}
+
+/// What the gateway's clients are told that they may still cache.
+async fn breaks(world: &World) -> Vec<Caching> {
+    let notices = world.store.take_notices(&share_at(), GATEWAY).await.unwrap();
+    let broken = |notice: Notice| match notice {
+        Notice::Broken { notice, .. } => Some(notice.to),
+        Notice::Closed { .. } | Notice::Changed { .. } => None,
+    };
+    notices.into_iter().filter_map(broken).collect()
 }
 
 /// A write over REST waits until the client has written back what it cached; and not for ever.
@@ -172,7 +218,7 @@ async fn caches_are_broken_and_waited_for() {
     let store = world.store.clone();
     let asked = tokio::spawn({
         let store = store.clone();
-        async move { store.breaks_asked().await }
+        async move { store.noticed().await }
     });
     tokio::task::yield_now().await;
     let body = world.receive(b"new").await;
@@ -182,10 +228,11 @@ async fn caches_are_broken_and_waited_for() {
     });
     asked.await.unwrap();
     assert!(!writing.is_finished());
-    let breaks = store.breaks_of(&share_at(), GATEWAY).await.unwrap();
-    assert_eq!(breaks.iter().map(|asked| asked.asked.to).collect::<Vec<_>>(), [Caching::NONE]);
-    assert!(store.breaks_of(&share_at(), 77).await.unwrap().is_empty());
-    store.acknowledge_break(&share_at(), held.file, 1, Caching::NONE).await.unwrap();
+    assert!(store.take_notices(&share_at(), 77).await.unwrap().is_empty());
+    assert_eq!(breaks(&world).await, [Caching::NONE]);
+    assert_eq!(breaks(&world).await, [], "told once");
+    let acknowledged = store.acknowledge_break(&held.at(), lease(1), Caching::NONE).await.unwrap();
+    assert_eq!(acknowledged, Acknowledged::Done(Vec::new()));
     writing.await.unwrap().unwrap();
     assert_eq!(&world.read("f").await.unwrap()[..3], b"new");
     world.close(&held).await;
@@ -288,7 +335,7 @@ async fn the_handles_of_a_silent_gateway_end() {
         assert!(world.store.beat(GATEWAY, true).await.unwrap());
         world.open("kept", "RW", "", "").await;
         let marked = world.open("gone", "RD", "RWD", "").await;
-        world.store.mark_deletion(&share_at(), marked.file, marked.handle, true).await.unwrap();
+        world.mark_deletion(&marked, true).await;
 
         world.advance_seconds(STALE_SECONDS - 1);
         assert!(!world.store.has_silent_gateway().await.unwrap());
@@ -344,4 +391,143 @@ async fn ranges_come_in_pages() {
         }
         assert_eq!(pages, whole.ranges, "{most}");
     }
+}
+
+/// A break that nobody waits for is told too, and is not lost when nobody was listening.
+#[tokio::test]
+async fn breaks_that_nobody_waits_for_are_told() {
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_file("f", 10).await.unwrap();
+    let held = world.open("f", "R", "RWD", "RH").await;
+    world.rest("Write").await.unwrap();
+    assert_eq!(world.store.noticed().await, [share_at()]);
+    assert_eq!(breaks(&world).await, [Caching::NONE]);
+    world.close(&held).await;
+    world.sweep().await;
+    assert!(!world.rows().contains(['N', 'O']), "{}", world.rows());
+}
+
+/// A client that never answers a break keeps others waiting for 35 seconds, and no longer.
+#[tokio::test]
+async fn a_break_that_is_not_acknowledged_ends() {
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_file("f", 10).await.unwrap();
+    let silent = world.open("f", "RW", "RWD", "RWH").await;
+    let store = world.store.clone();
+    let open = open_file("RW", "RWD", "", 2);
+    let opening = tokio::spawn(async move { store.open_handle(&at("f"), open, &Patience).await });
+    let mut waited = 0;
+    while !opening.is_finished() && waited < 1000 {
+        tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await.ok();
+        world.advance_seconds(1);
+        let _ = world.store.sweep_step().await.unwrap();
+        waited += 1;
+    }
+    assert!(opening.await.unwrap().unwrap().is_some());
+    assert!((35..200).contains(&waited), "{waited}");
+    world.close(&silent).await;
+}
+
+/// A lock that is waited for is had when the one before it is given up, or its handle closed.
+#[tokio::test]
+async fn locks_are_waited_for() {
+    for by_closing in [false, true] {
+        let world = World::plain();
+        world.create_share(1).await;
+        world.make_file("f", 1000).await.unwrap();
+        let first = world.open("f", "RW", "RWD", "").await;
+        let second = world.try_open("f", "RW", "RWD", "", 2).await.unwrap();
+        let second = Held { file: first.file, handle: second.handle, caching: Caching::NONE };
+        let lock = Lock::new(0, 10, true);
+        assert_eq!(world.store.lock_ranges(&first.at(), vec![lock], None).await, Ok(Locked::Granted));
+        assert_eq!(world.store.lock_ranges(&second.at(), vec![lock], None).await, Ok(Locked::Held));
+        let impatient: Option<&dyn Waiting> = Some(&Impatience);
+        assert_eq!(world.store.lock_ranges(&second.at(), vec![lock], impatient).await, Ok(Locked::Cancelled));
+        let (store, handle) = (world.store.clone(), second.at());
+        let waiting = tokio::spawn(async move { store.lock_ranges(&handle, vec![lock], Some(&Patience)).await });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        if by_closing {
+            world.close(&first).await;
+        } else {
+            assert_eq!(world.store.unlock_ranges(&first.at(), vec![lock]).await, Ok(true));
+        }
+        assert_eq!(waiting.await.unwrap(), Ok(Locked::Granted));
+        assert_eq!(world.store.unlock_ranges(&second.at(), vec![Lock::new(0, 9, true)]).await, Ok(false));
+    }
+}
+
+/// What SMB changes is told to those who watch, also from above; what REST changes is not.
+#[tokio::test]
+async fn directories_are_watched() {
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_directory("d").await.unwrap();
+    let root = world.open("", "R", "RWD", "").await;
+    let inner = world.open("d", "R", "RWD", "").await;
+    let names = Filter::FILE_NAME.with(Filter::DIRECTORY_NAME);
+    world.store.watch(&root.at(), names, true).await.unwrap();
+    world.store.watch(&inner.at(), names.with(Filter::SIZE), false).await.unwrap();
+    world.make_file("d/rest", 1).await.unwrap();
+    let create = OpenFile { disposition: Disposition::Create, ..open_file("RWD", "RWD", "", 3) };
+    let new = world.store.open_handle(&at("d/smb"), create, &Patience).await.unwrap().unwrap();
+    let new = Held { file: new.entry.node.id, handle: new.handle, caching: Caching::NONE };
+    world.store.write_handle(&new.at(), 0, "hello".into(), Frozen::default()).await.unwrap();
+    let to = FilePath::parse("moved", false).unwrap();
+    world.store.rename_handle(&new.at(), to, false, Frozen::default(), &Patience).await.unwrap().unwrap();
+    world.mark_deletion(&new, true).await;
+    world.close(&new).await;
+    let mut heard = Vec::new();
+    for notice in world.store.take_notices(&share_at(), GATEWAY).await.unwrap() {
+        if let Notice::Changed { handle, changes } = notice {
+            let who = if handle == root.handle { "root" } else { "inner" };
+            heard.extend(changes.into_iter().map(|change| (who, change.happened, change.path)));
+        }
+    }
+    let want = [
+        ("inner", Happened::Added, "smb"),
+        ("root", Happened::Added, r"d\smb"),
+        ("inner", Happened::Modified, "smb"),
+        ("inner", Happened::Removed, "smb"),
+        ("root", Happened::Removed, r"d\smb"),
+        ("root", Happened::Added, "moved"),
+        ("root", Happened::Removed, "moved"),
+    ];
+    assert_eq!(heard, want.map(|(who, happened, path)| (who, happened, path.to_owned())));
+    world.close(&inner).await;
+    world.close(&root).await;
+    world.sweep().await;
+    assert!(!world.rows().contains(['V', 'O']), "{}", world.rows());
+}
+
+/// Dispositions are decided in the transaction that opens.
+#[tokio::test]
+async fn opens_create_and_overwrite() {
+    let world = World::plain();
+    world.create_share(1).await;
+    let open = |disposition, wanted| OpenFile { disposition, wanted, ..open_file("RW", "RWD", "", 1) };
+    let attempt = async |path: &str, disposition, wanted| {
+        let opened = world.store.open_handle(&at(path), open(disposition, wanted), &Patience).await?.unwrap();
+        world.store.close_handle(&share_at(), opened.entry.node.id, opened.handle).await?;
+        Ok::<_, Failure>((opened.done, opened.entry.node.length))
+    };
+    use Disposition::*;
+    let table = [
+        ("f", Open, Wanted::Anything, Err(Refusal::ResourceNotFound)),
+        ("d/f", OpenIf, Wanted::Anything, Err(Refusal::ParentNotFound)),
+        ("d", Create, Wanted::Directory, Ok((Done::Created, 0))),
+        ("d/f", OpenIf, Wanted::File, Ok((Done::Created, 0))),
+        ("d/f", Create, Wanted::File, Err(Refusal::ResourceAlreadyExists)),
+        ("d/f", Open, Wanted::Directory, Err(Refusal::ResourceTypeMismatch)),
+        ("d", Open, Wanted::File, Err(Refusal::ResourceTypeMismatch)),
+        ("D/F", Open, Wanted::Anything, Ok((Done::Opened, 0))),
+    ];
+    for (path, disposition, wanted, want) in table {
+        assert_eq!(attempt(path, disposition, wanted).await, want.map_err(Failure::Refused), "{path} {disposition:?}");
+    }
+    world.make_file("g", 10).await.unwrap();
+    assert_eq!(attempt("g", OpenIf, Wanted::Anything).await, Ok((Done::Opened, 10)));
+    assert_eq!(attempt("g", OverwriteIf, Wanted::Anything).await, Ok((Done::Overwritten, 0)));
 }

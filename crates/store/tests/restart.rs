@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use disk::Directory;
-use lazuli_engine::content::{self, Chunks, Content, Piece, Stage};
+use lazuli_engine::content::{self, Chunks, Content, Piece, Recovery, Stage};
 use lazuli_engine::{BoxFuture, Fault};
 use lazuli_model::blob::{ReadBlob, Search};
 use lazuli_model::container::CreateContainer;
@@ -32,16 +32,19 @@ impl Content for Inherited {
         self.inner.read(piece, from, to)
     }
 
-    fn free(&self, pieces: Vec<Piece>) {
-        self.inner.free(pieces);
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()> {
+        self.inner.free(pieces)
     }
 
-    fn freed(&self) -> BoxFuture<'static, ()> {
-        self.inner.freed()
+    fn recovery(&self) -> Option<&dyn Recovery> {
+        Some(self)
     }
+}
 
+impl Recovery for Inherited {
     fn unsettled(&self) -> Vec<u64> {
-        self.unsettled.clone()
+        let settled = self.settled.lock().unwrap();
+        self.unsettled.iter().copied().filter(|extent| !settled.contains_key(extent)).collect()
     }
 
     fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>> {

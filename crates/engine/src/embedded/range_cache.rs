@@ -16,7 +16,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
-use crate::{Entry, Key, Note, Stretched, Walker};
+use crate::range_cache::{Note, Stretched};
+use crate::{Entry, Key, Walker};
 
 /// Long enough that finding the next one costs nothing beside passing over it, short enough that a write spoils little.
 const LENGTH_MAX: usize = 64 << 10;
@@ -187,7 +188,7 @@ impl CachedRange {
     pub fn walk(&self, from: &Key, to: &Key, walker: &mut dyn Walker) -> ControlFlow<()> {
         let first = if *from <= self.from { 0 } else { self.count_before(from) };
         let end = if self.to <= *to { self.ends.len() } else { self.count_before(to) };
-        if end - first == self.ends.len() && end > PART && walker.passes(self) {
+        if end - first == self.ends.len() && end > PART && passes(walker, self) {
             return ControlFlow::Continue(());
         }
         let mut at = first;
@@ -195,7 +196,7 @@ impl CachedRange {
             let which = at..end.min(at - at % PART + PART);
             at = which.end;
             let is_whole = which.start % PART == 0 && (which.len() == PART || at == self.ends.len());
-            if !is_whole || !walker.passes(&Part { cached: self, which: which.clone() }) {
+            if !is_whole || !passes(walker, &Part { cached: self, which: which.clone() }) {
                 self.show(which, |entry| walker.see(entry))?;
             }
         }
@@ -265,6 +266,10 @@ impl Stretched for CachedRange {
     }
 }
 
+fn passes(walker: &mut dyn Walker, stretch: &dyn Stretched) -> bool {
+    walker.skipping().is_some_and(|skipping| skipping.passes(stretch))
+}
+
 impl Stretched for Part<'_> {
     fn note(&self) -> &Note {
         &self.cached.notes[self.which.start / PART]
@@ -294,6 +299,7 @@ fn partition_point(count: usize, is_before: impl Fn(usize) -> bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::range_cache::Skipping;
     use crate::{Column, Space};
 
     fn key(n: u32) -> Key {
@@ -348,6 +354,12 @@ mod tests {
             ControlFlow::Continue(())
         }
 
+        fn skipping(&mut self) -> Option<&mut dyn Skipping> {
+            Some(self)
+        }
+    }
+
+    impl Skipping for Choosy {
         fn passes(&mut self, cached: &dyn Stretched) -> bool {
             let mut all = Vec::new();
             cached.each(&mut |entry| all.push(number(entry)));

@@ -4,7 +4,7 @@
 //! * offsets and extent ids are never used twice, so a late or repeated wish to free hits nothing else;
 //! * what starts up depends on the number of files, not on the bytes in them;
 //! * an extent is sealed only when the fate of all in it is known; whatever a crash leaves open is settled from
-//!   the durable records, by [`Content::settle`].
+//!   the durable records, by [`Recovery::settle`].
 
 mod append;
 mod buffers;
@@ -36,7 +36,7 @@ use space::Space;
 use stage::Upload;
 pub(crate) use verify::{Verifier, header_of};
 
-use crate::content::{Chunks, Content, Piece, Stage};
+use crate::content::{Chunks, Content, Piece, Recovery, Stage};
 use crate::{BoxFuture, Fault};
 
 #[derive(Clone, Debug)]
@@ -206,6 +206,15 @@ impl Extents {
     }
 }
 
+impl Extents {
+    /// Waits until all that was freed or dropped before this call has been given back, or never will be by this process.
+    pub fn freed(&self) -> BoxFuture<'static, ()> {
+        let (done, told) = tokio::sync::oneshot::channel();
+        self.core.reclaim.tell(done);
+        Box::pin(async move { drop(told.await) })
+    }
+}
+
 impl Core {
     fn unsettled(&self) -> MutexGuard<'_, BTreeSet<u64>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
@@ -228,16 +237,17 @@ impl Content for Extents {
         Box::new(Reading::new(self.core.clone(), piece, from, to))
     }
 
-    fn free(&self, pieces: Vec<Piece>) {
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()> {
         self.core.reclaim.give_back(pieces.iter().map(Range::from).collect(), Vec::new());
+        self.freed()
     }
 
-    fn freed(&self) -> BoxFuture<'static, ()> {
-        let (done, told) = tokio::sync::oneshot::channel();
-        self.core.reclaim.tell(done);
-        Box::pin(async move { drop(told.await) })
+    fn recovery(&self) -> Option<&dyn Recovery> {
+        Some(self)
     }
+}
 
+impl Recovery for Extents {
     fn unsettled(&self) -> Vec<u64> {
         self.core.unsettled().iter().copied().collect()
     }

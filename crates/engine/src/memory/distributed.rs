@@ -109,9 +109,14 @@ async fn run(gateway: &Gateway, at: &Partition, job: &mut dyn Job) -> Result<(),
             }
         };
         dice.delay().await;
-        match commit(cluster, &mut dice, &Commit { id, at, stamp, loaded: &loaded, writes: &writes }) {
+        match commit(
+            cluster,
+            &mut dice,
+            &Commit { id, gateway: gateway.id, at, stamp, loaded: &loaded, writes: &writes },
+        ) {
             Outcome::Applied => return Ok(()),
             Outcome::Conflict => {}
+            Outcome::Fenced(fault) => return Err(fault),
             // Another gateway's clock is ahead. Without this, a gateway would try in vain until its own has caught up.
             Outcome::Late(last) => gateway.clock.resume(last),
             Outcome::Lost => {
@@ -177,6 +182,7 @@ fn chosen(chooser: u64, name: &[u8]) -> bool {
 
 struct Commit<'a> {
     id: u64,
+    gateway: u128,
     at: &'a Partition,
     stamp: Stamp,
     loaded: &'a Loaded,
@@ -187,6 +193,7 @@ struct Commit<'a> {
 enum Outcome {
     Applied,
     Conflict,
+    Fenced(Fault),
     /// The partition has a later stamp already.
     Late(Stamp),
     Lost,
@@ -203,6 +210,9 @@ fn commit(cluster: &Cluster, dice: &mut Dice, commit: &Commit<'_>) -> Outcome {
         return Outcome::Lost; // on its way there
     }
     let mut state = cluster.write();
+    if let Err(fault) = state.admit(commit.gateway) {
+        return Outcome::Fenced(fault);
+    }
     let mut ledger = distribution.ledger.lock().unwrap_or_else(PoisonError::into_inner);
     let refused = match ledger.stamps.get(commit.at) {
         Some(last) if *last >= commit.stamp => Some(Outcome::Late(*last)),

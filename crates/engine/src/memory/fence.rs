@@ -29,7 +29,7 @@ impl Owners {
 
 /// What a look, a scan or a transaction may read.
 #[derive(Clone, Copy)]
-pub(super) enum Fence<'a> {
+pub(crate) enum Fence<'a> {
     /// Without a layout nobody knows what is in a partition, only in which space it is.
     Partition(&'a Partition, Option<Layout>),
     Space(Space),
@@ -63,7 +63,7 @@ impl<'a> Fence<'a> {
 }
 
 /// A view that may not be asked for what lies beyond the fence.
-pub(super) struct Fenced<'a, 'v> {
+pub(crate) struct Fenced<'a, 'v> {
     fence: Fence<'a>,
     view: &'v mut dyn View,
 }

@@ -5,12 +5,14 @@
 
 pub mod arbiter;
 mod attributes;
+pub mod entry;
 mod names;
 mod node;
 mod permission;
 mod record;
 mod requests;
 pub mod share;
+mod through;
 
 pub use attributes::Attributes;
 pub use names::{EntryName, FilePath, ShareName, fold};
@@ -18,3 +20,4 @@ pub use node::{FILE_MAX, RANGE_MAX, Spot};
 pub use permission::{Format, PERMISSION_MAX, PermissionKey, Sddl};
 pub use record::{Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb};
 pub use requests::*;
+pub use through::{Disposition, Done, Frozen, SetBasic};

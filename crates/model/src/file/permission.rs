@@ -75,6 +75,18 @@ impl Sddl {
         }
     }
 
+    /// From a self-relative descriptor.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+        let descriptor = Descriptor::from_bytes(bytes).ok_or(Refusal::FileInvalidPermission)?;
+        let text = descriptor.to_text();
+        if text.len() > PERMISSION_MAX { Err(Refusal::FileInvalidPermission) } else { Ok(Self(text)) }
+    }
+
+    /// As a self-relative descriptor.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Refusal> {
+        Ok(Descriptor::from_text(&self.0).ok_or(Refusal::FileInvalidPermission)?.to_bytes())
+    }
+
     pub fn root() -> Self {
         Self(ROOT.to_owned())
     }

@@ -167,6 +167,21 @@ pub struct CreateFile {
     pub may_overwrite: bool,
 }
 
+impl CreateFile {
+    /// A file with nothing in it, and nothing said about it.
+    pub fn empty() -> Self {
+        Self {
+            length: 0,
+            headers: ContentHeaders::default(),
+            smb: SetSmb::default(),
+            posix: SetPosix::default(),
+            metadata: Metadata::default(),
+            lease: None,
+            may_overwrite: true,
+        }
+    }
+}
+
 /// Get File, Get File Properties, Get File Metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadFile {

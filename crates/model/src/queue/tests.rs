@@ -2,6 +2,25 @@
 
 use super::*;
 
+/// Which messages a Get of two takes, by how many it has and when they expire.
+#[test]
+fn messages_are_picked_until_there_are_enough() {
+    let now = Timestamp::from_ticks(100);
+    for (taken, expires, picked) in [
+        (0, None, Pick::Take),
+        (1, Some(101), Pick::Take),
+        (1, Some(100), Pick::Expired),
+        (0, Some(99), Pick::Expired),
+        (2, None, Pick::Enough),
+        (2, Some(99), Pick::Enough),
+    ] {
+        let place = Place { visible: now, inserted: now };
+        let expires = expires.map(Timestamp::from_ticks);
+        let message = Message { id: 1, place, expires, dequeued: 0, version: 0 };
+        assert_eq!(pick(2, taken, &message, now), picked, "{taken} {expires:?}");
+    }
+}
+
 fn at(seconds: u64) -> Timestamp {
     Timestamp::from_ticks(638_000_000_000_000_000).plus_seconds(seconds)
 }

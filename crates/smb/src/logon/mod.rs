@@ -128,6 +128,17 @@ impl Logon {
         Self { name: server.to_owned(), stage: Stage::First }
     }
 
+    /// Who the client says that it is, if this token says so: asked before `step`, which wants the passwords at hand.
+    pub fn asks_for(&self, token: Bytes) -> Option<String> {
+        let Stage::Challenged(challenged) = &self.stage else { return None };
+        if token.len() > LAST_MAX {
+            return None;
+        }
+        let (message, _) = challenged.unwrap(token).ok()?;
+        let said = Authenticate::parse(message).ok()?;
+        said.user.to_text().ok().map(|user| account_of(&user))
+    }
+
     /// What the client says next. `random` is new for each logon; `passwords` is asked once, for a name in lower case.
     pub fn step(
         &mut self,

@@ -104,9 +104,12 @@ impl Received {
         protection::accept(self.header.command, self.standing, self.arrived)
     }
 
-    /// How it is answered if not.
+    /// How it is answered if not. Who signed for a session that has ended hears of it by its key, if that is still known.
     pub fn refusal(&self) -> Answer {
-        protection::refusal(self.standing, self.arrived)
+        match (self.standing, self.header.is_signed()) {
+            (Standing::Unknown, true) => Answer::Signed,
+            (standing, _) => protection::refusal(standing, self.arrived),
+        }
     }
 }
 
@@ -288,13 +291,15 @@ impl Connection {
     /// part of a logon become part of its hash, as they are sent.
     pub fn send(&mut self, replies: Vec<Reply>, sessions: &mut Sessions) -> Result<Encoded, Close> {
         let headers: Vec<(Header, Answer)> = replies.iter().map(|reply| (reply.header.clone(), reply.answer)).collect();
+        let has_key = |id| sessions.get(id).or_else(|| sessions.ended(id)).is_some();
         let mut chain = Chain::join(replies.into_iter().map(|reply| {
-            let signed = if reply.answer == Answer::Signed { Flags::SIGNED } else { Flags::default() };
+            let signs = reply.answer == Answer::Signed && has_key(reply.header.session);
+            let signed = if signs { Flags::SIGNED } else { Flags::default() };
             let flags = reply.header.flags.with(signed);
             reply.response.encode(&Header { flags, ..reply.header })
         }));
         for (at, (header, answer)) in headers.iter().enumerate() {
-            let session = sessions.get(header.session);
+            let session = sessions.get(header.session).or_else(|| sessions.ended(header.session));
             let key = session.map(|session| session.signing(self.id).unwrap_or(session.binding()));
             if let (Answer::Signed, Some(key)) = (answer, key) {
                 if key.wants_one_piece() {
@@ -353,6 +358,11 @@ impl Connection {
         self.phase = agreed.map_or(Phase::Again, Phase::Agreed);
         let header = self.answer(&Header::request(Command::Negotiate, 0), 0, Status::Success);
         Ok(Response::Negotiate(response).encode(&header).flatten())
+    }
+
+    /// Whose passwords the next step of a logon is going to want.
+    pub fn asks_for(&self, received: &Received, request: &SetupRequest) -> Option<String> {
+        self.logons.get(&received.session)?.logon.asks_for(request.token.clone())
     }
 
     /// SESSION_SETUP, one step of it.

@@ -6,7 +6,7 @@
 //! * `setup`: what a SESSION_SETUP wants, and what becomes of its session.
 //! * `connection`: all of this together, from a frame to its requests and from answers to a frame.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::crypt::{Cipher, Keys, Opener, Preauth, Sealer, SigningAlgorithm, SigningKey};
 use crate::time::FileTime;
@@ -54,6 +54,9 @@ pub struct Tree {
     /// Everything that concerns it is sealed.
     pub encrypted: bool,
 }
+
+/// Ended sessions that are remembered.
+const ENDED_MAX: usize = 256;
 
 /// No session has more trees at a time.
 pub const TREES_MAX: usize = 1024;
@@ -112,6 +115,11 @@ impl Session {
         !self.channels.is_empty()
     }
 
+    /// Its channels.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.channels.keys().copied()
+    }
+
     pub fn is_expired(&self, now: FileTime) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
@@ -141,6 +149,8 @@ impl Session {
 pub struct Sessions {
     by_id: BTreeMap<u64, Session>,
     last: u64,
+    /// Those that ended last: their clients hear of it in answers that are signed.
+    ended: VecDeque<Session>,
 }
 
 impl Sessions {
@@ -154,8 +164,29 @@ impl Sessions {
         self.by_id.get(&id)
     }
 
+    /// One that has ended lately.
+    pub fn ended(&self, id: u64) -> Option<&Session> {
+        self.ended.iter().find(|session| session.id == id)
+    }
+
+    /// A session has ended, and its connection has not.
+    pub fn bury(&mut self, session: Session) {
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(session);
+    }
+
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Session> {
         self.by_id.get_mut(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
     }
 
     pub fn insert(&mut self, session: Session) {

@@ -13,7 +13,7 @@ use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
 
 /// A copy that was not renewed for this long has nobody any more.
-const ALIVE_SECONDS: u64 = 10 * 60;
+pub(super) const ALIVE_SECONDS: u64 = 10 * 60;
 
 /// Rows that one look of a round goes over.
 const PAGE: usize = 256;

@@ -4,13 +4,15 @@
 //! and one in the root, written before it and removed after it, by which a process that starts finds the copies that the one before it
 //! did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
 
-use lazuli_engine::Txn;
+use std::collections::BTreeMap;
+
+use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping};
-use lazuli_model::{AccountName, ContainerName, Refusal};
+use lazuli_model::{AccountName, ContainerName, Refusal, Timestamp};
 
 use super::base;
 use super::copy_blob::adopt;
-use super::long_copies::supersede;
+use super::long_copies::{ALIVE_SECONDS, supersede};
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
 use crate::claims::{Trash, claim_staged};
@@ -20,6 +22,9 @@ use crate::records::{Fetch, Kept, LongCopy, Mark, Task, encode};
 use crate::secrets::Unopened;
 use crate::transact::{Decided, get, now};
 use crate::{BlobAt, ContainerAt, Failure, Received, Store};
+
+/// Rows that one look of a round goes over.
+const PAGE: usize = 256;
 
 /// A copy that is under way.
 #[derive(Clone, Debug)]
@@ -148,7 +153,9 @@ impl Store {
         .await
     }
 
-    /// The copies that are pending. For a process that starts, before it serves: then nobody is at any of them.
+    /// The copies that are pending and that nobody is at, which are the caller's from then on. For a process that starts, before it
+    /// serves: where it is alone, that is all of them. Where there are other gateways, one of them may be at it: a copy is
+    /// seized only when it was not renewed for so long that its gateway must have lost it.
     pub async fn unfinished_copies(&self) -> Result<Vec<Unfinished>, Failure> {
         let all = keys::column(keys::ROOT, keys::UNFINISHED);
         let rows = self.rows(&all, &all.after_prefix(), usize::MAX).await?;
@@ -165,15 +172,17 @@ impl Store {
             match under_way.map(|(blob, long_copy)| (blob, self.fetch_of(long_copy))) {
                 Some((blob, Ok(Some(fetch)))) => {
                     let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
-                    // Somebody is at it again, also for a round that comes by before its first byte does.
-                    self.renew_copy(&copying, 0).await?;
-                    found.push(Unfinished { copying, fetch, encryption: blob.encryption });
+                    if self.seize_copy(&copying).await? {
+                        found.push(Unfinished { copying, fetch, encryption: blob.encryption });
+                    }
                 }
                 // Sealed under a key file that is gone.
                 Some((_, Err(_))) => {
                     self.fail_copy(&copying, LOST.to_owned()).await?;
                     self.forget_copy(&copying).await?;
                 }
+                // It may be about to begin, at another gateway. Rounds see to it.
+                Some((_, Ok(None))) | None if self.sharing.is_some() => {}
                 Some((_, Ok(None))) | None => {
                     self.forget_copy(&copying).await?;
                 }
@@ -184,6 +193,46 @@ impl Store {
 }
 
 impl Store {
+    /// A page of the rows in the root, for a round: those of copies that have ended, whose gateway died before it could say so, are
+    /// forgotten. A copy's row in the root is written before the copy begins, so it is seen twice. Gives where to go on.
+    pub(crate) async fn visit_unfinished(
+        &self,
+        from: &Key,
+        seen: &mut BTreeMap<Key, Timestamp>,
+        time: Timestamp,
+    ) -> Result<Option<Key>, Failure> {
+        let end = keys::column(keys::ROOT, keys::UNFINISHED).after_prefix();
+        let rows = self.rows(from, &end, PAGE).await?;
+        for (row, _) in &rows {
+            let Some((keys, id)) = keys::read_unfinished(row) else { continue };
+            let long_copy = self.look(&keys.partition(), |txn| get::<LongCopy>(txn, &keys.long_copy())).await?;
+            if long_copy.is_some_and(|long_copy| long_copy.copy == id) {
+                seen.remove(row);
+            } else if seen.entry(row.clone()).or_insert(time).plus_seconds(ALIVE_SECONDS) <= time {
+                self.forget_copy(&Copying { keys, id }).await?;
+                seen.remove(row);
+            }
+        }
+        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor()))
+    }
+
+    /// Somebody is at the copy again, also for a round that comes by before its first byte does. False if somebody was all the time.
+    async fn seize_copy(&self, copying: &Copying) -> Result<bool, Failure> {
+        let (Copying { keys, id }, is_alone) = (copying.clone(), self.sharing.is_none());
+        self.transact(keys.written(), move |txn| {
+            let Some(long_copy) = get::<LongCopy>(txn, &keys.long_copy())?.filter(|long_copy| long_copy.copy == id)
+            else {
+                return Ok(false);
+            };
+            let is_lost = is_alone || long_copy.alive.plus_seconds(ALIVE_SECONDS) <= now(txn);
+            if is_lost {
+                txn.put(keys.long_copy(), encode(&LongCopy { alive: now(txn), ..long_copy }));
+            }
+            Ok(is_lost)
+        })
+        .await
+    }
+
     fn fetch_of(&self, long_copy: LongCopy) -> Result<Option<Fetch>, Unopened> {
         match long_copy.task {
             Task::Fetch(fetch) => Ok(Some(fetch)),

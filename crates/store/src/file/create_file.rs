@@ -1,6 +1,7 @@
 //! Create File: a new one, or a new content in place of all that was there but the id, the links and the lease.
 
 use lazuli_model::file::arbiter::Act;
+use lazuli_model::file::entry::permit_new;
 use lazuli_model::file::{CreateFile, Entry, Node};
 use lazuli_model::lease::{self, On};
 use lazuli_model::{Lease, LeaseId, Refusal};
@@ -42,10 +43,8 @@ impl Tree<'_, '_> {
     /// What a new file would take the place of, if the arbiter and the lease allow; and the lease that it leaves.
     pub fn replaceable(&mut self, reached: &Reached, id: Option<LeaseId>) -> Decided<(Option<Node>, Lease)> {
         let Some(found) = &reached.found else {
-            return match id {
-                None => Ok((None, Lease::Available)),
-                Some(_) => Err(Refusal::LeaseNotPresentWithFileOperation.into()),
-            };
+            permit_new(id, self.now())?;
+            return Ok((None, Lease::Available));
         };
         let node = self.node_of(found)?;
         let lease = self.admit_leased(&node, Act::Create, id)?;

@@ -1,12 +1,13 @@
 //! Delete File and Delete Directory. Bytes are left to the sweeper, however many there are.
 
 use lazuli_model::file::arbiter::Act;
-use lazuli_model::file::{FileId, Kind, Node};
+use lazuli_model::file::entry::{DirectoryAt, permit_delete_directory, permit_delete_file};
+use lazuli_model::file::{FileId, Node};
 use lazuli_model::{LeaseId, Refusal};
 
 use super::FileAt;
 use super::rows::Held;
-use super::tree::Tree;
+use super::tree::{Reached, Tree};
 use crate::transact::Decided;
 use crate::{Failure, Store};
 
@@ -17,11 +18,9 @@ impl Store {
         let path = at.path.clone();
         self.change_found(found, move |tree| {
             let reached = tree.reach(&path)?;
+            permit_delete_file(reached.found.as_ref().map(|found| found.kind))?;
             let found = reached.found.clone().ok_or(Refusal::ResourceNotFound)?;
             let node = tree.node_of(&found)?;
-            if node.kind == Kind::Directory {
-                return Err(Refusal::ResourceTypeMismatch.into());
-            }
             tree.admit_leased(&node, Act::Delete, lease)?;
             tree.unlink(&node, reached.parent, &found.name)
         })
@@ -32,19 +31,11 @@ impl Store {
         let path = at.path.clone();
         self.change_tree(&at.share_at(), move |tree| {
             if path.is_root() {
-                return Err(Refusal::CannotDeleteFileOrDirectory.into());
+                permit_delete_directory(Some(DirectoryAt::ROOT))?;
             }
             let reached = tree.reach(&path)?;
+            permit_delete_directory(tree.directory_at(&reached)?)?;
             let found = reached.found.clone().ok_or(Refusal::ResourceNotFound)?;
-            if found.kind != Kind::Directory {
-                return Err(Refusal::ResourceTypeMismatch.into());
-            }
-            if tree.count_children(found.id)? > 0 {
-                return Err(Refusal::DirectoryNotEmpty.into());
-            }
-            if !tree.opens(found.id)?.is_empty() {
-                return Err(Refusal::CannotDeleteFileOrDirectory.into());
-            }
             let node = tree.node_of(&found)?;
             tree.unlink(&node, reached.parent, &found.name)?;
             Ok(())
@@ -54,6 +45,13 @@ impl Store {
 }
 
 impl Tree<'_, '_> {
+    fn directory_at(&mut self, reached: &Reached) -> Decided<Option<DirectoryAt>> {
+        let Some(found) = &reached.found else { return Ok(None) };
+        let (id, kind) = (found.id, found.kind);
+        let (children, opens) = (self.count_children(id)?, self.opens(id)?.len());
+        Ok(Some(DirectoryAt { id, kind, children, opens }))
+    }
+
     /// Takes one name away, and the node with the last. Gives how many are left.
     pub fn unlink(&mut self, node: &Node, parent: FileId, name: &str) -> Decided<u32> {
         self.remove_name(parent, name)?;

@@ -4,6 +4,7 @@
 //! * a gateway's row is there before its first handle, and is renewed by its heartbeat; so a handle whose gateway has no row, read
 //!   after the handle was seen, or one that is stale, is nobody's;
 //! * to end a handle is to close it as its client would have: caches are given up, locks go, and what was to be deleted on close is;
+//! * a gateway is fenced before anything of it is ended: nothing that it has under way counts any more;
 //! * the row goes last, and only if it is still stale, so that if the process dies in between, another one finishes.
 
 use std::collections::HashMap;
@@ -16,8 +17,8 @@ use lazuli_model::file::arbiter::Open;
 use super::keys::{self, ShareKeys};
 use super::rows::{Born, Gateway};
 use super::{ShareAt, keys::read_gateway};
-use crate::records::{decode, encode};
-use crate::transact::{get, now};
+use crate::records::decode;
+use crate::transact::get;
 use crate::{Failure, Store};
 
 /// A gateway that has not been heard of for so long is no more. Three heartbeats may be late.
@@ -41,14 +42,7 @@ pub enum Gone {
 impl Store {
     /// A gateway is alive. False when it had been taken for dead: its handles are gone, and it has to tell its clients.
     pub async fn beat(&self, gateway: u128, is_first: bool) -> Result<bool, Failure> {
-        let key = keys::gateway(gateway);
-        self.transact(keys::gateway_partition(gateway), move |txn| {
-            let known: Option<Gateway> = get(txn, &key)?;
-            let seen = now(txn);
-            txn.put(key.clone(), encode(&Gateway { seen }));
-            Ok(is_first || known.is_some())
-        })
-        .await
+        self.beat_listing(gateway, is_first).await
     }
 
     /// Whether there is a gateway that has fallen silent. Costs the gateways there are.
@@ -63,6 +57,10 @@ impl Store {
             Gone::Silent => self.silent_gateways().await?,
             Gone::AllBut(own) => self.gateways().await?.into_iter().filter(|(id, _)| *id != own).collect(),
         };
+        // Whatever one of them still has under way comes too late from now on.
+        for (gateway, _) in &forgotten {
+            self.engine.fence(*gateway).await?;
+        }
         let mut judged = HashMap::new();
         let mut closed = 0;
         let mut from = crate::keys::column(crate::keys::ROOT, keys::SHARES);
@@ -73,13 +71,39 @@ impl Store {
             from = last.successor();
             for (key, bytes) in &rows {
                 let (born, Some((account, share))) = (decode::<Born>(bytes)?, keys::read_share(key)) else { continue };
-                closed += self.end_in_share(&ShareAt { account, share }, &born, gone, &mut judged).await?;
+                let at = ShareAt { account, share };
+                closed += self.end_in_share(&at, &born, gone, &mut judged).await?;
+                self.end_notices(&at, &born, gone, &mut judged).await?;
             }
         }
         for (gateway, seen) in forgotten {
             self.forget_gateway(gateway, seen).await?;
         }
         Ok(closed)
+    }
+
+    /// What was to be told to the clients of a gateway that is no more.
+    async fn end_notices(
+        &self,
+        at: &ShareAt,
+        born: &Born,
+        gone: Gone,
+        judged: &mut HashMap<u128, bool>,
+    ) -> Result<(), Failure> {
+        let mut from = ShareKeys::new(born.id).all_notices();
+        let end = from.after_prefix();
+        loop {
+            let rows = self.rows(&from, &end, 1).await?;
+            let Some((key, _)) = rows.first() else { return Ok(()) };
+            let Some(gateway) = key.row().first_chunk().map(|id| u128::from_be_bytes(*id)) else { return Ok(()) };
+            if self.is_gone(gateway, gone, judged).await? {
+                match self.take_notices(at, gateway).await {
+                    Ok(_) | Err(Failure::Refused(_)) => {}
+                    Err(broken) => return Err(broken),
+                }
+            }
+            from = ShareKeys::new(born.id).notices(gateway).after_prefix();
+        }
     }
 
     async fn end_in_share(
@@ -133,7 +157,7 @@ impl Store {
         let rows = self.rows(&all, &all.after_prefix(), PAGE).await?;
         let mut gateways = Vec::with_capacity(rows.len());
         for (key, bytes) in &rows {
-            let Gateway { seen } = decode(bytes)?;
+            let Gateway { seen, .. } = decode(bytes)?;
             gateways.extend(read_gateway(key).map(|id| (id, seen)));
         }
         Ok(gateways)
@@ -148,14 +172,23 @@ impl Store {
     /// Unless it was heard of since.
     async fn forget_gateway(&self, gateway: u128, seen: Timestamp) -> Result<(), Failure> {
         let key = keys::gateway(gateway);
-        self.transact(keys::gateway_partition(gateway), move |txn| {
-            let row: Option<Gateway> = get(txn, &key)?;
-            if row.is_some_and(|row| row.seen == seen) {
-                txn.delete(key.clone());
-            }
-            Ok(())
-        })
-        .await
+        let pins = self.pins_of(gateway).await?;
+        let is_forgotten = self
+            .transact(keys::gateway_partition(gateway), move |txn| {
+                let row: Option<Gateway> = get(txn, &key)?;
+                let is_gone = row.is_some_and(|row| row.seen == seen);
+                if is_gone {
+                    txn.delete(key.clone());
+                    pins.iter().for_each(|pin| txn.delete(pin.clone()));
+                }
+                Ok(is_gone)
+            })
+            .await?;
+        if let Some(recovery) = self.content.recovery().filter(|_| is_forgotten) {
+            recovery.ended(gateway);
+            self.sweep.wake();
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,10 @@ pub struct FileReader {
 }
 
 impl FileReader {
+    pub(super) fn new(entry: Entry, store: Store, bytes: SparseReader, hold: Hold) -> Self {
+        Self { entry, store, bytes, _hold: hold }
+    }
+
     /// Prepares to stream `from..to`; then call `next` until it gives `None`.
     pub fn seek(&mut self, from: u64, to: u64) {
         let to = to.min(self.entry.node.length);

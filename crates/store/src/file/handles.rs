@@ -80,7 +80,7 @@ impl Store {
                 if !wanted {
                     continue;
                 }
-                match self.close_handle(&at.share_at(), item.file, item.handle).await {
+                match self.force_close(&at.share_at(), item.file, item.handle).await {
                     Ok(_) => closed += 1,
                     Err(Failure::Refused(_)) => {} // closed by its client meanwhile
                     Err(Failure::Broken(fault)) => {

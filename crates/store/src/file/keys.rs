@@ -30,7 +30,9 @@ pub const USAGE: Column = Column(b'U');
 // What lives only as long as the gateway that it is for.
 pub const BENEATH: Column = Column::volatile(b'K');
 pub const DELETE_PENDING: Column = Column::volatile(b'D');
+pub const NOTICES: Column = Column::volatile(b'N');
 pub const OPENS: Column = Column::volatile(b'O');
+pub const WATCHES: Column = Column::volatile(b'V');
 
 const NUL: &[u8] = &[0];
 
@@ -168,6 +170,30 @@ impl ShareKeys {
 
     pub fn open(&self, id: FileId, handle: u64) -> Key {
         self.row(OPENS, &[&id.0.to_be_bytes(), &handle.to_be_bytes()])
+    }
+
+    pub fn notices(&self, gateway: u128) -> Key {
+        self.row(NOTICES, &[&gateway.to_be_bytes()])
+    }
+
+    pub fn notice(&self, gateway: u128, stamp: u64, number: u32) -> Key {
+        self.row(NOTICES, &[&gateway.to_be_bytes(), &stamp.to_be_bytes(), &number.to_be_bytes()])
+    }
+
+    pub fn all_notices(&self) -> Key {
+        self.row(NOTICES, &[])
+    }
+
+    pub fn all_watches(&self) -> Key {
+        self.row(WATCHES, &[])
+    }
+
+    pub fn watches(&self, directory: FileId) -> Key {
+        self.row(WATCHES, &[&directory.0.to_be_bytes()])
+    }
+
+    pub fn watch(&self, directory: FileId, handle: u64) -> Key {
+        self.row(WATCHES, &[&directory.0.to_be_bytes(), &handle.to_be_bytes()])
     }
 
     pub fn permission(&self, key: PermissionKey) -> Key {

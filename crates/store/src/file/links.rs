@@ -1,7 +1,6 @@
 //! Create Hard Link, Create Symbolic Link, Get Symbolic Link.
 
-use lazuli_model::file::{CreateHardLink, CreateSymbolicLink, Entry, Kind};
-use lazuli_model::lease::{self, On};
+use lazuli_model::file::{CreateHardLink, CreateSymbolicLink, Entry};
 use lazuli_model::{Lease, Refusal, Timestamp};
 
 use super::{FileAt, entry};
@@ -13,19 +12,10 @@ impl Store {
         let path = at.path.clone();
         self.change_tree(&at.share_at(), move |tree| {
             let (node, _) = tree.find(&create.target)?;
-            if node.kind == Kind::Directory {
-                return Err(Refusal::ResourceTypeMismatch.into());
-            }
             let held = tree.held(node.id)?;
-            if held.delete_pending {
-                return Err(Refusal::DeletePending.into());
-            }
-            lease::permit_read(held.lease, create.lease, tree.now(), On::File)?;
+            create.permit_target(&node, held.lease, held.delete_pending, tree.now())?;
             let reached = tree.reach(&path)?;
-            if reached.found.is_some() {
-                return Err(Refusal::ResourceAlreadyExists.into());
-            }
-            let node = node.linked(node.links + 1, tree.now());
+            let node = create.decide(&node, reached.found.is_some(), tree.now())?;
             tree.put_link(&reached, node.id, node.kind)?;
             tree.put_node(&node)?;
             Ok(entry(node, reached.parent, held.lease))
@@ -37,12 +27,7 @@ impl Store {
         let path = at.path.clone();
         self.change_tree(&at.share_at(), move |tree| {
             let reached = tree.reach(&path)?;
-            if reached.found.is_some() {
-                return Err(Refusal::ResourceAlreadyExists.into());
-            }
-            if create.lease.is_some() {
-                return Err(Refusal::LeaseNotPresentWithFileOperation.into());
-            }
+            create.permit(reached.found.is_some(), tree.now())?;
             let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, false)?;
             let spot = tree.spot(&reached, permission);
             let node = create.decide(&spot, tree.now());

@@ -52,11 +52,22 @@ impl Store {
 fn page(tree: &mut Tree<'_, '_>, at: &FileAt, list: &ListEntries, marker: &[u8]) -> Decided<EntryPage> {
     let (directory, _) = tree.find_directory(&at.path)?;
     let directory = directory.id;
-    let prefix = fold(&list.prefix);
-    let all = tree.keys.names(directory, prefix.as_bytes());
+    let (items, next) = children(tree, directory, &list.prefix, marker, list.most as usize)?;
+    Ok(EntryPage { directory, items, next: next.map(|next| encode_marker(&next)) })
+}
+
+/// The names in a directory from a position on, and where to go on.
+pub(super) fn children(
+    tree: &mut Tree<'_, '_>,
+    directory: FileId,
+    prefix: &str,
+    from: &[u8],
+    most: usize,
+) -> Decided<(Vec<EntryItem>, Option<Vec<u8>>)> {
+    let all = tree.keys.names(directory, fold(prefix).as_bytes());
     let end = all.after_prefix();
-    let mut from = tree.keys.names(directory, marker).max(all);
-    let mut page = EntryPage { directory, items: Vec::new(), next: None };
+    let mut from = tree.keys.names(directory, from).max(all);
+    let mut items = Vec::new();
     while let Some((name, row, next)) = next_name(tree, &from, &end)? {
         from = next;
         // A file that is to go with its last handle is not listed.
@@ -64,14 +75,13 @@ fn page(tree: &mut Tree<'_, '_>, at: &FileAt, list: &ListEntries, marker: &[u8])
         if !tree.is_snapshot() && tree.held(named.id)?.delete_pending {
             continue;
         }
-        if page.items.len() == list.most as usize {
-            page.next = Some(encode_marker(&name));
-            break;
+        if items.len() == most {
+            return Ok((items, Some(name)));
         }
         let node = tree.node_of(&named)?;
-        page.items.push(EntryItem { name: named.name, node });
+        items.push(EntryItem { name: named.name, node });
     }
-    Ok(page)
+    Ok((items, None))
 }
 
 /// The next name that the tree's epoch sees something of, be it that nothing is there; and where to go on.

@@ -18,6 +18,8 @@ pub(crate) mod keys;
 mod lease_file;
 mod links;
 mod list_entries;
+mod locks;
+mod notices;
 mod opens;
 mod permissions;
 mod properties;
@@ -27,16 +29,24 @@ pub(crate) mod rows;
 mod share;
 mod standing;
 pub(crate) mod sweep;
+mod through;
 mod tree;
+mod waits;
+mod watches;
 
 pub use gateways::{Gone, HEARTBEAT_SECONDS, STALE_SECONDS};
 pub use get_file::FileReader;
 pub use handles::{ClosedHandles, HandleItem, HandlePage, ListHandles};
 pub use list_entries::{EntryItem, EntryPage, ListEntries};
-pub use opens::{AskedBreak, OpenFile, Opened};
+pub use locks::Locked;
+pub use notices::Notice;
+pub use opens::{NewEntry, OpenFile, Opened, Wanted};
 pub use ranges::RangeList;
 pub use share::{DeletedShare, ListShares, ShareItem, SharePage};
-pub(crate) use standing::Breaks;
+pub use through::{Children, Through, permission_of};
+pub(crate) use waits::Breaks;
+pub use waits::{Alarm, Patience, Waiting};
+pub use watches::{Change, Filter, Happened, Watch};
 
 use std::sync::Arc;
 
@@ -64,6 +74,15 @@ pub struct FileAt {
     pub path: FilePath,
 }
 
+/// Where an open handle is; or, of a snapshot, which cannot be changed and has no handles, the file or directory in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HandleAt {
+    pub share: ShareAt,
+    pub snapshot: Option<Timestamp>,
+    pub file: FileId,
+    pub handle: u64,
+}
+
 impl FileAt {
     pub fn share_at(&self) -> ShareAt {
         ShareAt { account: self.account.clone(), share: self.share.clone() }
@@ -76,7 +95,7 @@ impl Store {
     async fn found_share(&self, at: &ShareAt) -> Result<Found, Failure> {
         let born = self.look(&keys::share_partition(at), |txn| get::<Born>(txn, &keys::share(at))).await?;
         let born = born.ok_or(Refusal::ShareNotFound)?;
-        Ok(Found { keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
+        Ok(Found { at: at.clone(), keys: ShareKeys::new(born.id), life: born.life, born: Arc::new(born.share) })
     }
 
     /// One look at a share as it is, or as it was. A share that has ended says so in its head, until the sweeper takes that as
@@ -131,15 +150,21 @@ impl Store {
         staged: Option<lazuli_engine::content::Staged>,
         change: impl Fn(&mut Tree<'_, '_>) -> Decided<T> + Send + 'static,
     ) -> Result<T, Failure> {
-        let keys = found.keys.clone();
-        let (answer, trash) = self
+        let (keys, at) = (found.keys.clone(), found.at.clone());
+        let (answer, left) = self
             .transact_staged(keys.partition(), staged, move |txn| {
                 let mut tree = Tree::new(txn, &found)?;
                 let answer = change(&mut tree)?;
                 Ok((answer, tree.finish()))
             })
             .await?;
-        self.hint(trash, keys.content);
+        self.hint(left.trash, keys.content);
+        if left.notices {
+            self.breaks.ask(&at);
+        }
+        if left.settles {
+            self.breaks.settle();
+        }
         Ok(answer)
     }
 }

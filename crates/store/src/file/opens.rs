@@ -1,17 +1,38 @@
-//! What SMB does with a file: open, lock, give up caches, mark for deletion, close. Kept in the share's rows, so that REST and every
-//! gateway see it; a handle goes with the gateway that holds it.
+//! Opening and closing, as SMB does it: the path is resolved, the disposition decided, what is new is made and what is to go is emptied
+//! in the transaction that lets the handle in. What handles are open is in the share's rows, so that REST and every gateway see it; a
+//! handle goes with the gateway that holds it.
 
-use lazuli_model::file::arbiter::{self, Break, Caching, Lock, Open, Opening, Standing, Verdict};
-use lazuli_model::file::{Entry, FileId, Kind};
+use lazuli_model::file::arbiter::{self, Caching, Open, Opening, Reach, Verdict};
+use lazuli_model::file::{
+    Attributes, CreateDirectory, CreateFile, Disposition, Done, Entry, FileId, FilePath, Kind, Node, SetAttributes,
+    SetPermission, SetSmb,
+};
 use lazuli_model::{Refusal, Timestamp};
 
-use super::tree::Tree;
-use super::{FileAt, ShareAt, entry};
-use crate::records::decode;
+use super::rows::Held;
+use super::tree::{Reached, Tree};
+use super::waits::{Attempt, Wait};
+use super::watches::{Filter, Happened};
+use super::{FileAt, HandleAt, ShareAt, Waiting, entry};
 use crate::transact::Decided;
 use crate::{Failure, Store};
 
-/// An open by an SMB client, of something that is there.
+/// What the client says that it opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Anything,
+    Directory,
+    File,
+}
+
+/// What something new has, and what is overwritten gets.
+#[derive(Clone, Debug, Default)]
+pub struct NewEntry {
+    pub attributes: Attributes,
+    pub permission: Option<SetPermission>,
+}
+
+/// An open by an SMB client.
 #[derive(Clone, Debug)]
 pub struct OpenFile {
     pub session: u64,
@@ -19,189 +40,192 @@ pub struct OpenFile {
     pub client: String,
     pub client_name: String,
     pub opening: Opening,
+    pub disposition: Disposition,
+    pub wanted: Wanted,
+    pub new: NewEntry,
 }
 
 #[derive(Clone, Debug)]
-pub enum Opened {
-    Handle {
-        handle: u64,
-        caching: Caching,
-        entry: Box<Entry>,
-    },
-    /// Others have to give up what they cache first; ask again when that has changed.
-    Wait {
-        since: Timestamp,
-    },
-}
-
-/// A client has to be told that it may cache less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AskedBreak {
-    pub file: FileId,
-    pub asked: Break,
-    pub caching_key: u128,
+pub struct Opened {
+    pub handle: u64,
+    pub done: Done,
+    pub caching: Caching,
+    pub epoch: u16,
+    /// A break of its lease is under way.
+    pub breaking: bool,
+    pub entry: Entry,
 }
 
 impl Store {
-    pub async fn open_handle(&self, at: &FileAt, open: OpenFile) -> Result<Opened, Failure> {
-        let path = at.path.clone();
-        let opened = self
-            .change_tree(&at.share_at(), move |tree| {
-                let (node, parent) = tree.find(&path)?;
-                let mut standing = tree.standing(node.id)?;
-                let read_only = node.kind != Kind::Directory && node.is_read_only();
-                let now = tree.now();
-                let (verdict, caching) = arbiter::open(&open.opening, &standing, read_only, now)?;
-                match verdict {
-                    Verdict::Wait(breaks) => {
-                        standing.mark(&breaks, now);
-                        write_back(tree, node.id, &standing);
-                        Ok(Opened::Wait { since: now })
-                    }
-                    Verdict::Go(told) => {
-                        standing.mark_done(&told);
-                        write_back(tree, node.id, &standing);
-                        let new = new_open(tree, &open, caching, now);
-                        tree.put_open(node.id, &new);
-                        tree.enter(&node)?;
-                        let entry = Box::new(entry(node, parent, standing.lease));
-                        Ok(Opened::Handle { handle: new.handle, caching, entry })
-                    }
-                }
-            })
-            .await?;
-        if matches!(opened, Opened::Wait { .. }) {
-            self.breaks.ask();
+    /// Waits while others have to give up what they cache first; nothing, when the caller did not want to.
+    pub async fn open_handle(
+        &self,
+        at: &FileAt,
+        open: OpenFile,
+        waiting: &dyn Waiting,
+    ) -> Result<Option<Opened>, Failure> {
+        let share = at.share_at();
+        let mut wait = Wait::new(self, waiting);
+        loop {
+            let settled = wait.listen();
+            let (path, mut open) = (at.path.clone(), open.clone());
+            open.opening.again = wait.begun;
+            match self.change_tree(&share, move |tree| attempt(tree, &path, &open)).await? {
+                Attempt::Done(opened) => return Ok(Some(*opened)),
+                Attempt::Wait(until) if !wait.pass(settled, until).await => return Ok(None),
+                Attempt::Wait(_) => {}
+            }
         }
-        Ok(opened)
     }
 
     /// True when the file went with it.
     pub async fn close_handle(&self, at: &ShareAt, file: FileId, handle: u64) -> Result<bool, Failure> {
-        let gone = self.change_tree(at, move |tree| close(tree, file, handle)).await?;
-        self.breaks.settle();
-        Ok(gone)
+        self.change_tree(at, move |tree| close(tree, file, handle)).await
     }
 
-    pub async fn lock_range(&self, at: &ShareAt, file: FileId, handle: u64, lock: Lock) -> Result<(), Failure> {
-        self.change_standing(at, file, move |standing| {
-            let verdict = arbiter::lock(standing, handle, lock)?;
-            standing.opens.iter_mut().filter(|open| open.handle == handle).for_each(|open| open.locks.push(lock));
-            Ok(verdict)
-        })
-        .await
-    }
-
-    pub async fn unlock_range(
-        &self,
-        at: &ShareAt,
-        file: FileId,
-        handle: u64,
-        from: u64,
-        to: u64,
-    ) -> Result<(), Failure> {
-        self.change_standing(at, file, move |standing| {
-            let locks = arbiter::unlock(standing, handle, from, to)?;
-            standing
-                .opens
-                .iter_mut()
-                .filter(|open| open.handle == handle)
-                .for_each(|open| open.locks.clone_from(&locks));
-            Ok(Verdict::Go(Vec::new()))
-        })
-        .await
-    }
-
-    /// A client has given up what it was asked to, for all its handles with that key.
-    pub async fn acknowledge_break(&self, at: &ShareAt, file: FileId, key: u128, to: Caching) -> Result<(), Failure> {
-        self.change_standing(at, file, move |standing| {
-            arbiter::acknowledge(standing, key, to)?;
-            Ok(Verdict::Go(Vec::new()))
-        })
-        .await?;
-        self.breaks.settle();
-        Ok(())
-    }
-
-    /// Marks a file to go with its last handle, or changes that back.
-    pub async fn mark_deletion(&self, at: &ShareAt, file: FileId, handle: u64, pending: bool) -> Result<(), Failure> {
+    /// Closed by somebody else than its client, whose gateway is told.
+    pub(super) async fn force_close(&self, at: &ShareAt, file: FileId, handle: u64) -> Result<bool, Failure> {
         self.change_tree(at, move |tree| {
+            let gateway = tree.standing(file)?.find(handle)?.gateway;
+            tree.notify(gateway, &super::Notice::Closed { file, handle });
+            close(tree, file, handle)
+        })
+        .await
+    }
+
+    /// A client that lost its connection goes on with its handle in another session.
+    pub async fn adopt_handle(&self, at: &HandleAt, session: u64, client: String) -> Result<Opened, Failure> {
+        let (file, handle) = (at.file, at.handle);
+        self.change_tree(&at.share, move |tree| {
+            let standing = tree.standing(file)?;
+            let open = standing.find(handle)?;
+            let reconnected = Some(tree.now());
+            tree.put_open(file, &Open { session, client: client.clone(), reconnected, ..open.clone() });
+            let (caching, epoch, breaking) = (open.caching, open.epoch, open.breaking.is_some());
             let node = tree.node(file)?.ok_or(Refusal::ResourceNotFound)?;
-            if pending && node.kind == Kind::Directory && tree.count_children(file)? > 0 {
-                return Err(Refusal::DirectoryNotEmpty.into());
-            }
-            let mut standing = tree.standing(file)?;
-            let read_only = node.kind != Kind::Directory && node.is_read_only();
-            let verdict = arbiter::set_delete_pending(&standing, handle, read_only, pending)?;
-            tell(&mut standing, &verdict);
-            write_back(tree, file, &standing);
-            let held = tree.held(file)?;
-            tree.put_held(file, super::rows::Held { delete_pending: pending, ..held });
-            Ok(())
-        })
-        .await
-    }
-
-    /// What the clients of a gateway still have to be told in a share.
-    pub async fn breaks_of(&self, at: &ShareAt, gateway: u128) -> Result<Vec<AskedBreak>, Failure> {
-        self.look_tree(at, None, |tree| {
-            let all = tree.keys.all_opens();
-            let mut asked = Vec::new();
-            for (key, bytes) in tree.txn.scan(&all, &all.after_prefix(), usize::MAX)? {
-                let open: Open = decode(&bytes)?;
-                let file = key.row().first_chunk().map(|id| FileId(u64::from_be_bytes(*id)));
-                if let (Some(file), true, Some(broken)) = (file, open.gateway == gateway, Break::of(&open)) {
-                    asked.push(AskedBreak { file, asked: broken, caching_key: open.caching_key });
-                }
-            }
-            Ok(asked)
-        })
-        .await
-    }
-
-    async fn change_standing(
-        &self,
-        at: &ShareAt,
-        file: FileId,
-        change: impl Fn(&mut Standing) -> Result<Verdict, Refusal> + Send + 'static,
-    ) -> Result<(), Failure> {
-        self.change_tree(at, move |tree| {
-            let mut standing = tree.standing(file)?;
-            let verdict = change(&mut standing)?;
-            tell(&mut standing, &verdict);
-            write_back(tree, file, &standing);
-            Ok(())
+            let parent = node.parent;
+            let entry = entry(node, parent, standing.lease);
+            Ok(Opened { handle, done: Done::Opened, caching, epoch, breaking, entry })
         })
         .await
     }
 }
 
-fn tell(standing: &mut Standing, verdict: &Verdict) {
-    match verdict {
-        Verdict::Go(told) | Verdict::Wait(told) => standing.mark_done(told),
+fn attempt(tree: &mut Tree<'_, '_>, path: &FilePath, open: &OpenFile) -> Decided<Attempt<Box<Opened>>> {
+    let reached = if path.is_root() { None } else { Some(tree.reach(path)?) };
+    let current = match &reached {
+        None => tree.node(FileId::ROOT)?,
+        Some(Reached { found: Some(found), .. }) => Some(tree.node_of(found)?),
+        Some(_) => None,
+    };
+    let done = open.disposition.decide(current.is_some())?;
+    match (current, reached) {
+        (Some(node), reached) => open_there(tree, node, reached.map(|reached| reached.parent), done, open),
+        (None, Some(reached)) => create(tree, &reached, open),
+        (None, None) => Err(Refusal::ResourceNotFound.into()),
     }
 }
 
-fn write_back(tree: &mut Tree<'_, '_>, file: FileId, standing: &Standing) {
-    for open in &standing.opens {
-        tree.put_open(file, open);
+fn open_there(
+    tree: &mut Tree<'_, '_>,
+    node: Node,
+    parent: Option<FileId>,
+    done: Done,
+    open: &OpenFile,
+) -> Decided<Attempt<Box<Opened>>> {
+    let directory = node.kind == Kind::Directory;
+    match (open.wanted, directory) {
+        (Wanted::Directory, false) | (Wanted::File, true) => return Err(Refusal::ResourceTypeMismatch.into()),
+        (Wanted::Anything, true) if done != Done::Opened => return Err(Refusal::ResourceTypeMismatch.into()),
+        (Wanted::Anything, _) | (Wanted::Directory, true) | (Wanted::File, false) => {}
     }
+    let mut opening = open.opening.clone();
+    opening.truncate = done != Done::Opened;
+    if directory {
+        opening.caching = Caching::NONE;
+    }
+    let now = tree.now();
+    let mut standing = tree.standing(node.id)?;
+    let (verdict, granted) = arbiter::open(&opening, &standing, !directory && node.is_read_only(), now)?;
+    let node = match (&verdict, done) {
+        (Verdict::Go(_), Done::Overwritten | Done::Superseded) => overwrite(tree, &node, open)?,
+        (Verdict::Go(_) | Verdict::Wait(_), _) => node,
+    };
+    let (Verdict::Go(breaks) | Verdict::Wait(breaks)) = &verdict;
+    tree.break_caches(node.id, &mut standing, breaks);
+    if matches!(verdict, Verdict::Wait(_)) {
+        return Ok(Attempt::Wait(standing.next_end()));
+    }
+    let before = standing.opens.clone();
+    let new = standing.admit(new_open(tree, open, now), opening.caching, granted);
+    tree.write_back(node.id, &before, &standing);
+    tree.enter(&node)?;
+    let parent = parent.unwrap_or(FileId::ROOT);
+    let breaking = new.breaking.is_some();
+    let (handle, caching, epoch) = (new.handle, new.caching, new.epoch);
+    let entry = entry(node, parent, standing.lease);
+    Ok(Attempt::Done(Box::new(Opened { handle, done, caching, epoch, breaking, entry })))
 }
 
-fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, caching: Caching, now: Timestamp) -> Open {
+fn overwrite(tree: &mut Tree<'_, '_>, node: &Node, open: &OpenFile) -> Decided<Node> {
+    let empty = node.overwritten(open.new.attributes, tree.now())?;
+    tree.resize(node.length, 0)?;
+    tree.retire(node);
+    tree.put_node(&empty)?;
+    let filter = Filter::SIZE.with(Filter::WRITTEN).with(Filter::ATTRIBUTES);
+    tree.happened(node.parent, &[(Happened::Modified, &node.name)], filter)?;
+    Ok(empty)
+}
+
+fn create(tree: &mut Tree<'_, '_>, reached: &Reached, open: &OpenFile) -> Decided<Attempt<Box<Opened>>> {
+    if tree.held(reached.parent)?.delete_pending {
+        return Err(Refusal::DeletePending.into());
+    }
+    let directory = open.wanted == Wanted::Directory;
+    let attributes = open.new.attributes.settable();
+    if open.opening.delete_on_close && attributes.has(Attributes::READ_ONLY) && !directory {
+        return Err(Refusal::ReadOnlyAttribute.into());
+    }
+    let permission = tree.new_permission(open.new.permission.as_ref(), reached.parent, directory)?;
+    let spot = tree.spot(reached, permission);
+    let now = tree.now();
+    let smb = SetSmb { attributes: Some(SetAttributes::To(attributes)), ..SetSmb::default() };
+    let node = if directory {
+        CreateDirectory { smb, ..CreateDirectory::default() }.decide(&spot, now)
+    } else {
+        CreateFile { smb, ..CreateFile::empty() }.decide(&spot, None, now)?
+    };
+    tree.put_new(reached, &node)?;
+    tree.happened(reached.parent, &[(Happened::Added, &node.name)], Filter::name(node.kind))?;
+    let asked =
+        Opening { caching: if directory { Caching::NONE } else { open.opening.caching }, ..open.opening.clone() };
+    let mut standing = arbiter::Standing::default();
+    let (_, granted) = arbiter::open(&asked, &standing, false, now)?;
+    let new = standing.admit(new_open(tree, open, now), asked.caching, granted);
+    tree.put_open(node.id, &new);
+    tree.enter(&node)?;
+    let (handle, caching, epoch) = (new.handle, new.caching, new.epoch);
+    let entry = entry(node, reached.parent, standing.lease);
+    Ok(Attempt::Done(Box::new(Opened { handle, done: Done::Created, caching, epoch, breaking: false, entry })))
+}
+
+fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, now: Timestamp) -> Open {
+    let opening = &open.opening;
     Open {
         handle: tree.txn.stamp().0,
         session: open.session,
         gateway: open.gateway,
         client: open.client.clone(),
         client_name: open.client_name.clone(),
-        access: open.opening.access,
-        sharing: open.opening.sharing,
+        access: opening.access,
+        sharing: opening.sharing,
         opened: now,
         reconnected: None,
-        delete_on_close: open.opening.delete_on_close,
-        caching,
-        caching_key: open.opening.caching_key,
+        delete_on_close: opening.delete_on_close,
+        attributes_only: opening.reach == Reach::Attributes,
+        caching: Caching::NONE,
+        cache: opening.cache,
+        epoch: opening.epoch,
         breaking: None,
         locks: Vec::new(),
     }
@@ -210,14 +234,16 @@ fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, caching: Caching, now: Tim
 fn close(tree: &mut Tree<'_, '_>, file: FileId, handle: u64) -> Decided<bool> {
     let mut standing = tree.standing(file)?;
     let goes = arbiter::close(&mut standing, handle)?;
+    tree.settles = true;
     tree.txn.delete(tree.keys.open(file, handle));
+    tree.unwatch(file, handle)?;
     let node = tree.node(file)?;
     if let Some(node) = &node {
         tree.leave(node)?;
     }
     let held = tree.held(file)?;
     if held.delete_pending != standing.delete_pending {
-        tree.put_held(file, super::rows::Held { delete_pending: standing.delete_pending, ..held });
+        tree.put_held(file, Held { delete_pending: standing.delete_pending, ..held });
     }
     if !goes {
         return Ok(false);
@@ -225,12 +251,13 @@ fn close(tree: &mut Tree<'_, '_>, file: FileId, handle: u64) -> Decided<bool> {
     let Some(node) = node else { return Ok(false) };
     // Something came into the directory since it was marked: it stays.
     if node.kind == Kind::Directory && tree.count_children(file)? > 0 {
-        tree.put_held(file, super::rows::Held { delete_pending: false, ..held });
+        tree.put_held(file, Held { delete_pending: false, ..held });
         return Ok(false);
     }
     let name = node.name.clone();
+    tree.happened(node.parent, &[(Happened::Removed, &name)], Filter::name(node.kind))?;
     if tree.unlink(&node, node.parent, &name)? > 0 {
-        tree.put_held(file, super::rows::Held { delete_pending: false, ..held });
+        tree.put_held(file, Held { delete_pending: false, ..held });
     }
     Ok(true)
 }

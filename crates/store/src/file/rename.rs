@@ -1,7 +1,7 @@
 //! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
 
 use lazuli_model::file::arbiter::Act;
-use lazuli_model::file::{Entry, Kind, Node, Rename, Spot};
+use lazuli_model::file::{Entry, Frozen, Kind, Node, Rename, Spot};
 use lazuli_model::{Lease, Refusal};
 
 use super::rows::Name;
@@ -20,13 +20,28 @@ impl Store {
         self.change_found(found, move |tree| {
             let source = tree.reach(&rename.source)?;
             let destination = tree.reach(&path)?;
-            apply(tree, &rename, &source, &destination)
+            move_entry(tree, &source, &destination, Mover::Rest(&rename))
         })
         .await
     }
 }
 
-fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination: &Reached) -> Decided<Entry> {
+/// By what right an entry is moved.
+pub(super) enum Mover<'a> {
+    Rest(&'a Rename),
+    /// Through an open handle, which the arbiter has let.
+    Handle {
+        replace: bool,
+        frozen: Frozen,
+    },
+}
+
+pub(super) fn move_entry(
+    tree: &mut Tree<'_, '_>,
+    source: &Reached,
+    destination: &Reached,
+    mover: Mover<'_>,
+) -> Decided<Entry> {
     let moved = source.found.clone().ok_or(Refusal::ResourceNotFound)?;
     let node = tree.node_of(&moved)?;
     if destination.above.contains(&moved.id) {
@@ -38,22 +53,14 @@ fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination
         Some(other) if !same_name => Some(tree.node_of(other)?),
         Some(_) | None => None,
     };
-    let lease = permit_source(tree, rename, &node)?;
-    if let Some(other) = &replaced
-        && rename.replace
-    {
-        if other.kind != Kind::Directory {
-            tree.admit_leased(other, Act::Delete, rename.destination_lease)?;
-        }
-    } else if replaced.is_none() && rename.destination_lease.is_some() {
-        return Err(Refusal::LeaseNotPresentWithFileOperation.into());
-    }
-    let directory = node.kind == Kind::Directory;
-    let permission = tree.set_permission(rename.smb.permission.as_ref(), destination.parent, directory)?;
-    let name = destination.name.as_str().to_owned();
-    let spot = Spot { id: node.id, parent: destination.parent, name: name.clone(), permission: node.smb.permission };
     let from = node.parent;
-    let node = rename.decide(&node, &spot, permission, replaced.as_ref(), tree.now())?;
+    let (node, lease) = match mover {
+        Mover::Rest(rename) => by_rest(tree, rename, &node, destination, replaced.as_ref())?,
+        Mover::Handle { replace, frozen } => {
+            (by_handle(tree, &node, destination, replaced.as_ref(), replace, frozen)?, tree.held(node.id)?.lease)
+        }
+    };
+    let name = destination.name.as_str().to_owned();
     tree.carry_handles(node.id, from, node.parent)?;
     tree.remove_name(source.parent, &moved.name)?;
     tree.orphan(source.parent)?;
@@ -68,6 +75,61 @@ fn apply(tree: &mut Tree<'_, '_>, rename: &Rename, source: &Reached, destination
         return place(tree, destination, name, node, lease);
     }
     place(tree, destination, name, node, lease)
+}
+
+fn by_rest(
+    tree: &mut Tree<'_, '_>,
+    rename: &Rename,
+    node: &Node,
+    destination: &Reached,
+    replaced: Option<&Node>,
+) -> Decided<(Node, Lease)> {
+    let lease = permit_source(tree, rename, node)?;
+    if let Some(other) = replaced
+        && rename.replace
+    {
+        if other.kind != Kind::Directory {
+            tree.admit_leased(other, Act::Delete, rename.destination_lease)?;
+        }
+    } else if replaced.is_none() && rename.destination_lease.is_some() {
+        return Err(Refusal::LeaseNotPresentWithFileOperation.into());
+    }
+    let directory = node.kind == Kind::Directory;
+    let permission = tree.set_permission(rename.smb.permission.as_ref(), destination.parent, directory)?;
+    let name = destination.name.as_str().to_owned();
+    let spot = Spot { id: node.id, parent: destination.parent, name, permission: node.smb.permission };
+    Ok((rename.decide(node, &spot, permission, replaced, tree.now())?, lease))
+}
+
+fn by_handle(
+    tree: &mut Tree<'_, '_>,
+    node: &Node,
+    destination: &Reached,
+    replaced: Option<&Node>,
+    replace: bool,
+    frozen: Frozen,
+) -> Decided<Node> {
+    if node.kind == Kind::Directory {
+        tree.nobody_beneath(node.id)?;
+    }
+    if tree.held(destination.parent)?.delete_pending {
+        return Err(Refusal::DeletePending.into());
+    }
+    // Who may delete the directory does not let names come into it (smb2.rename).
+    if tree.opens(destination.parent)?.iter().any(|open| open.access.delete) {
+        return Err(Refusal::SharingViolation.into());
+    }
+    if let Some(other) = replaced {
+        if !replace {
+            return Err(Refusal::ResourceAlreadyExists.into());
+        }
+        let held = tree.held(other.id)?;
+        let leased = matches!(held.lease.at(tree.now()), Lease::Leased { .. } | Lease::Breaking { .. });
+        if other.kind == Kind::Directory || leased || other.is_read_only() || !tree.opens(other.id)?.is_empty() {
+            return Err(Refusal::CannotDeleteFileOrDirectory.into());
+        }
+    }
+    Ok(node.moved(destination.parent, destination.name.as_str().to_owned(), frozen, tree.now()))
 }
 
 fn place(tree: &mut Tree<'_, '_>, destination: &Reached, name: String, node: Node, lease: Lease) -> Decided<Entry> {

@@ -127,6 +127,8 @@ pub enum Superseded {
 pub struct Gateway {
     /// When it was last heard of.
     pub seen: Timestamp,
+    /// The heartbeat that it knew to have been heard before it listed what its readers hold (`pins`).
+    pub after: Option<Timestamp>,
 }
 
 /// A content that no node has yet.

@@ -12,10 +12,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::{Key, Txn};
+use lazuli_model::file::entry::resized;
 use lazuli_model::file::{EntryName, FileId, FilePath, Kind, Node, Sddl, Share};
 use lazuli_model::{Lease, Refusal, Timestamp};
 use serde::Serialize;
 
+use super::ShareAt;
 use super::keys::{ShareKeys, at_epoch, read_epoch};
 use super::rows::{Head, Held, Kept, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
 use crate::claims::Trash;
@@ -25,6 +27,7 @@ use crate::transact::{Decided, get, now};
 /// A share that was found, before any transaction in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
+    pub at: ShareAt,
     pub keys: ShareKeys,
     pub life: u32,
     /// As it was made.
@@ -40,10 +43,25 @@ pub(crate) struct Tree<'t, 'a> {
     /// What is read: the newest, or as a snapshot saw it.
     epoch: u64,
     head_changed: bool,
+    /// How many this transaction leaves for gateways.
+    pub(super) notices: u32,
+    /// Others who wait should look again.
+    pub(super) settles: bool,
     id_given: bool,
     /// Rows that a listing has read ahead, from there on.
     pub(super) ahead: BTreeMap<Key, Bytes>,
     pub(super) ahead_from: Key,
+}
+
+/// What a transaction has left for others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    /// For the sweeper.
+    pub trash: bool,
+    /// For gateways.
+    pub notices: bool,
+    /// For those who wait.
+    pub settles: bool,
 }
 
 /// Where a path led.
@@ -89,6 +107,8 @@ impl<'t, 'a> Tree<'t, 'a> {
             trash: Trash::default(),
             epoch,
             head_changed: false,
+            notices: 0,
+            settles: false,
             id_given: false,
             ahead: BTreeMap::new(),
             ahead_from: found.keys.head(),
@@ -122,12 +142,13 @@ impl<'t, 'a> Tree<'t, 'a> {
         &mut self.head
     }
 
-    /// Writes what the transaction leaves besides its rows; true when the sweeper should hear of it.
-    pub fn finish(self) -> bool {
+    /// Writes what the transaction leaves besides its rows, and says who should hear of it.
+    pub fn finish(self) -> Left {
         if self.head_changed {
             self.txn.put(self.keys.head(), encode(&self.head));
         }
-        self.trash.write(self.txn, &self.keys.content)
+        let (notices, settles) = (self.notices > 0, self.settles);
+        Left { trash: self.trash.write(self.txn, &self.keys.content), notices, settles }
     }
 
     pub fn share(&mut self) -> Decided<Share> {
@@ -285,12 +306,7 @@ impl<'t, 'a> Tree<'t, 'a> {
         if before == after {
             return Ok(());
         }
-        let quota = u64::from(self.head.quota_gib) << 30;
-        let used = self.usage()?;
-        let usage = used.saturating_sub(before).saturating_add(after);
-        if after > before && usage > quota {
-            return Err(Refusal::ShareSizeLimitReached.into());
-        }
+        let usage = resized(self.usage()?, before, after, self.head.quota_gib)?;
         self.txn.put(self.keys.usage(), encode(&Usage(usage)));
         Ok(())
     }
@@ -304,10 +320,13 @@ impl<'t, 'a> Tree<'t, 'a> {
     pub fn put_held(&mut self, id: FileId, held: Held) {
         let Held { lease, delete_pending } = held;
         let (kept, pending) = (self.keys.held(id), self.keys.delete_pending(id));
-        if lease == Lease::default() {
-            self.txn.delete(kept)
-        } else {
-            self.txn.put(kept, encode(&Kept::new(lease)))
+        let before = self.txn.get(&kept);
+        let now = (lease != Lease::default()).then(|| encode(&Kept::new(lease)));
+        // What changes nothing durable waits for no disk.
+        match (before, now) {
+            (Ok(before), now) if before == now => {}
+            (_, Some(now)) => self.txn.put(kept, now),
+            (_, None) => self.txn.delete(kept),
         }
         if delete_pending { self.txn.put(pending, "") } else { self.txn.delete(pending) }
     }

@@ -3,7 +3,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::Timestamp;
-use lazuli_model::queue::{GetMessages, Place};
+use lazuli_model::queue::{GetMessages, Pick, Place, pick};
 use lazuli_model::time::TICKS_PER_SECOND;
 
 use super::{Delivery, QueueAt, after, head, put_head, remove, text, visible, write_row};
@@ -53,16 +53,16 @@ fn take(txn: &mut Txn<'_>, keys: &QueueKeys, get: GetMessages) -> Decided<Taken>
         let rows = visible(txn, keys, from, now, limit)?;
         let ended = rows.len() < limit;
         for (stored, tail) in rows {
-            if found.len() == get.most as usize {
-                break;
+            let place = stored.message.place;
+            match pick(get.most, found.len(), &stored.message, now) {
+                Pick::Enough => break,
+                Pick::Expired => {
+                    remove(txn, keys, &stored);
+                    expired += 1;
+                }
+                Pick::Take => found.push((stored, tail)),
             }
-            from = next(stored.message.place);
-            if stored.message.has_expired(now) {
-                remove(txn, keys, &stored);
-                expired += 1;
-            } else {
-                found.push((stored, tail));
-            }
+            from = next(place);
         }
         if ended {
             break found.len() < get.most as usize;

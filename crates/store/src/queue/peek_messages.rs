@@ -1,5 +1,7 @@
 //! Peek Messages: what can be seen, without touching it.
 
+use lazuli_model::queue::{Pick, pick};
+
 use super::{Delivery, QueueAt, head, text, visible};
 use crate::transact::now;
 use crate::{Failure, Store};
@@ -20,9 +22,12 @@ impl Store {
                 let ended = rows.len() < limit;
                 for (stored, tail) in rows {
                     from = super::get_messages::next(stored.message.place);
-                    if seen.len() < most as usize && !stored.message.has_expired(now) {
-                        let text = text(txn, &keys, &stored, tail)?;
-                        seen.push(Delivery { message: stored.message, text });
+                    match pick(most, seen.len(), &stored.message, now) {
+                        Pick::Take => {
+                            let text = text(txn, &keys, &stored, tail)?;
+                            seen.push(Delivery { message: stored.message, text });
+                        }
+                        Pick::Expired | Pick::Enough => {}
                     }
                 }
                 if ended || seen.len() == most as usize {

@@ -22,7 +22,7 @@ pub(crate) use forget::{Forgetting, forget_some};
 pub use ranges::{Difference, Range};
 pub(crate) use ranges::{Stretch, diff, ranges};
 pub(crate) use reader::{Batch, SparseReader};
-pub(crate) use window::Window;
+pub(crate) use window::{Place as WindowPlace, Window};
 
 /// What one row is about.
 pub(crate) const WINDOW: u64 = 1 << 20;

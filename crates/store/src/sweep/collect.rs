@@ -9,15 +9,19 @@ use lazuli_model::Timestamp;
 
 use crate::blob::{delete_cut, purge_some};
 use crate::claims::{Trash, lower};
+use crate::file::HEARTBEAT_SECONDS;
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
 use crate::manifest::Loaded;
+use crate::pins::{Heard, have_listed};
 use crate::readers::Line;
 use crate::records::{Block, Dead, Garbage, Kept, Run, decode, decode_with_tail, encode};
 use crate::shared_pieces::Verdict;
 use crate::sparse::forget_some;
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
+
+use super::Since;
 
 /// Garbage rows of one partition that one step looks at.
 const ROWS: usize = 16;
@@ -36,13 +40,13 @@ impl Store {
     pub(super) async fn collect(
         &self,
         partitions: Vec<BlobKeys>,
-        lines: &mut BTreeMap<Key, Line>,
+        lines: &mut BTreeMap<Key, Since>,
         resting: &mut BTreeMap<BlobKeys, Timestamp>,
     ) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         let mut loose = Vec::new();
         for keys in partitions {
-            for (row, dead) in self.ripe(&keys, lines).await? {
+            for (row, dead) in self.ripe(&keys, lines, resting).await? {
                 match loose_only(&dead) {
                     Some(runs) => loose.push(Loose { keys: keys.clone(), row, runs }),
                     None => {
@@ -86,22 +90,38 @@ impl Store {
     }
 
     /// The first garbage rows of a partition that no reader keeps from being collected.
-    async fn ripe(&self, keys: &BlobKeys, lines: &mut BTreeMap<Key, Line>) -> Result<Vec<(Key, Dead)>, Failure> {
+    async fn ripe(
+        &self,
+        keys: &BlobKeys,
+        lines: &mut BTreeMap<Key, Since>,
+        resting: &mut BTreeMap<BlobKeys, Timestamp>,
+    ) -> Result<Vec<(Key, Dead)>, Failure> {
         let (mut from, mut heirs) = (keys.garbage(0), BTreeSet::new());
         loop {
             let rows = self.look(&keys.partition(), |txn| garbage(txn, keys, &from)).await?;
             let next = rows.last().filter(|_| rows.len() == ROWS).map(|(last, _)| last.successor());
             let drawn = self.readers.draw_line();
+            let heard = if rows.is_empty() { Heard::default() } else { self.heard().await? };
             let mut ripe = Vec::new();
             for (row, dead) in rows {
                 // A reader that entered after the row was first seen cannot have found what it is about.
-                let line = lines.get(&row).copied().unwrap_or(drawn);
-                if self.readers.have_opened(line, Some(keys)) && self.is_ripe(keys, &row, &dead, line, &mut heirs) {
+                let since = lines.get(&row).cloned().unwrap_or_else(|| Since { line: drawn, heard: heard.clone() });
+                let line = since.line;
+                let is_held =
+                    !self.readers.have_opened(line, Some(keys)) || !self.is_ripe(keys, &row, &dead, line, &mut heirs);
+                if !is_held && have_listed(&since.heard, &heard) && self.none_pinned(keys, &dead).await? {
                     lines.remove(&row);
                     ripe.push((row, dead));
-                } else {
-                    lines.insert(row, line);
+                    continue;
                 }
+                if !is_held {
+                    // Another gateway may read it. Nobody tells when that is over.
+                    if dead.0.iter().any(hands_over) {
+                        heirs.extend(keys.garbage_stamp(&row));
+                    }
+                    resting.insert(keys.clone(), self.now().plus_seconds(HEARTBEAT_SECONDS));
+                }
+                lines.insert(row, since);
             }
             match next {
                 Some(next) if ripe.is_empty() && self.readers.have_opened(drawn, Some(keys)) => from = next,
@@ -132,8 +152,7 @@ impl Store {
         if loose.is_empty() {
             return Ok(());
         }
-        self.content.free(loose.iter().flat_map(|loose| &loose.runs).map(Run::piece).collect());
-        let mut freed = self.content.freed();
+        let mut freed = self.content.free(loose.iter().flat_map(|loose| &loose.runs).map(Run::piece).collect());
         let store = self.clone();
         if poll_fn(|context| Poll::Ready(freed.as_mut().poll(context))).await.is_ready() {
             return store.forget(loose).await;

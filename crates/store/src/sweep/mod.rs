@@ -13,9 +13,11 @@
 //! * In a dead space no row can be reached at all; its claims become `Pieces` rows in the same way.
 //! * A reader that opened a blob before that holds its content, whose rows and claims wait for it; and what a reader found of a content
 //!   that is written in place, it holds piece by piece (`readers`). Both delay what is held, and nothing else.
+//! * The readers of other gateways are asked by what they write down with each heartbeat (`pins`).
 //! * A list that took pieces over from an earlier one (`Kept`) waits for the readers of the earlier one, too.
 //! * Bytes that were staged and never claimed: while this process lives, `Staged` knows what became of them. After a crash, an
-//!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`).
+//!   extent of the dead process gets no new pieces, so the claims on it, over all spaces, are all that can be live (`settle`). Another
+//!   gateway that died was fenced before, so it can claim nothing any more.
 
 mod collect;
 mod round;
@@ -32,6 +34,7 @@ use lazuli_model::Timestamp;
 use tokio::sync::Notify;
 
 use crate::keys::BlobKeys;
+use crate::pins::Heard;
 use crate::readers::{Line, Readers};
 use crate::{Failure, Store};
 
@@ -66,9 +69,18 @@ struct Progress {
     last_round: Option<Timestamp>,
     spaces: BTreeMap<Space, space::Emptying>,
     /// Garbage rows that wait for readers, with the line that was drawn when the row was first seen.
-    lines: BTreeMap<Key, Line>,
-    /// Partitions with a piece that a copy may be about to claim, until then.
+    lines: BTreeMap<Key, Since>,
+    /// Copies that are said to be unfinished, and that nobody is at, with when that was first seen.
+    unfinished: BTreeMap<Key, Timestamp>,
+    /// Partitions with a piece that a copy may be about to claim, or with something that another gateway reads, until then.
     resting: BTreeMap<BlobKeys, Timestamp>,
+}
+
+/// When something was first seen to be dead: in the order of this gateway's readers, and by the heartbeats of the others.
+#[derive(Clone)]
+struct Since {
+    line: Line,
+    heard: Heard,
 }
 
 impl Sweep {

@@ -67,6 +67,8 @@ pub(super) enum Round {
     DeadSpaces(Key),
     /// Rows of lent pieces from here on.
     Lent(Key),
+    /// Copies that are said to be unfinished, from here on.
+    Unfinished(Key),
 }
 
 impl Store {
@@ -99,7 +101,13 @@ impl Store {
                 None => Round::DeadSpaces(keys::column(keys::ROOT, keys::DEAD_SPACES)),
             }),
             Round::DeadSpaces(from) => Some(self.visit_dead_spaces(from).await?),
-            Round::Lent(from) => self.visit_lent(&from, now).await?.map(Round::Lent),
+            Round::Lent(from) => Some(match self.visit_lent(&from, now).await? {
+                Some(from) => Round::Lent(from),
+                None => Round::Unfinished(keys::column(keys::ROOT, keys::UNFINISHED)),
+            }),
+            Round::Unfinished(from) => {
+                self.visit_unfinished(&from, &mut progress.unfinished, now).await?.map(Round::Unfinished)
+            }
         };
         Ok(true)
     }

@@ -9,6 +9,7 @@ use lazuli_engine::{Column, Fault, Key, Space};
 use crate::file::keys as file;
 use crate::file::rows::{Born, Buried};
 use crate::keys;
+use crate::pins::{Heard, have_listed};
 use crate::readers::Line;
 use crate::records::{Claim, DeletedContainer, decode, decode_container_id};
 use crate::{Failure, Store};
@@ -51,44 +52,59 @@ pub(super) enum Settling {
         /// Which of `STAGES`.
         stage: usize,
         from: Key,
+        /// Before the first claim was looked at.
+        heard: Heard,
     },
-    /// With a line, so that readers which are opening something hold it first.
-    Telling(Live, Line),
-    Settled,
+    /// With a line, so that readers which are opening something hold it first; and the others' heartbeats, for theirs.
+    Telling(Live, Line, Heard),
 }
 
 impl Store {
     /// False when there is nothing to settle.
     pub(super) async fn settle_step(&self, settling: &mut Settling) -> Result<bool, Failure> {
         *settling = match std::mem::take(settling) {
-            Settling::Settled => {
-                *settling = Settling::Settled;
-                return Ok(false);
-            }
+            // There may be more to settle when a gateway has died.
             Settling::Unknown => {
-                let live: Live = self.content.unsettled().into_iter().map(|extent| (extent, Vec::new())).collect();
+                let live: Live = self.unsettled().into_iter().map(|extent| (extent, Vec::new())).collect();
+                if live.is_empty() {
+                    return Ok(false);
+                }
                 let from = keys::column(keys::ROOT, STAGES[0]);
-                if live.is_empty() { Settling::Settled } else { Settling::Scanning { live, stage: 0, from } }
+                Settling::Scanning { live, stage: 0, from, heard: self.heard().await? }
             }
-            Settling::Scanning { mut live, stage, from } => match self.scan_spaces(&mut live, stage, &from).await? {
-                Some((stage, from)) => Settling::Scanning { live, stage, from },
-                None => Settling::Telling(live, self.readers.draw_line()),
-            },
-            Settling::Telling(live, line) if !self.readers.have_opened(line, None) => {
+            Settling::Scanning { mut live, stage, from, heard } => {
+                match self.scan_spaces(&mut live, stage, &from).await? {
+                    Some((stage, from)) => Settling::Scanning { live, stage, from, heard },
+                    None => Settling::Telling(live, self.readers.draw_line(), heard),
+                }
+            }
+            Settling::Telling(live, line, heard) if !self.readers.have_opened(line, None) => {
                 tokio::task::yield_now().await;
-                Settling::Telling(live, line)
+                Settling::Telling(live, line, heard)
             }
-            Settling::Telling(mut live, line) => {
+            Settling::Telling(live, line, heard) if !have_listed(&heard, &self.heard().await?) => {
+                *settling = Settling::Telling(live, line, heard);
+                return Ok(false); // until the others' next heartbeats; meanwhile there is other work
+            }
+            Settling::Telling(mut live, line, heard) => {
                 if let Some((extent, mut pieces)) = live.pop_first() {
                     pieces.extend(self.readers.pieces_held(extent));
+                    pieces.extend(self.pieces_pinned(extent).await?);
+                    pieces.extend(self.pieces_lent(extent).await?);
                     pieces.sort_unstable();
                     pieces.dedup();
-                    self.content.settle(extent, pieces).await?;
+                    if let Some(recovery) = self.content.recovery() {
+                        recovery.settle(extent, pieces).await?;
+                    }
                 }
-                if live.is_empty() { Settling::Settled } else { Settling::Telling(live, line) }
+                if live.is_empty() { Settling::Unknown } else { Settling::Telling(live, line, heard) }
             }
         };
         Ok(true)
+    }
+
+    pub(crate) fn unsettled(&self) -> Vec<u64> {
+        self.content.recovery().map(|recovery| recovery.unsettled()).unwrap_or_default()
     }
 
     /// Goes over some spaces; gives where to go on.

@@ -9,8 +9,10 @@ use lazuli_engine::{Column, Fault, Key, Partition, Space, Txn};
 use lazuli_model::Timestamp;
 
 use crate::claims::Trash;
+use crate::file::HEARTBEAT_SECONDS;
 use crate::keys::{self, BlobKeys};
 use crate::layout::{layout, next_column};
+use crate::pins::{Heard, have_listed};
 use crate::readers::{Line, Readers};
 use crate::records::{Claim, Dead, DeadSpace, Garbage, Run, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -28,6 +30,7 @@ const QUARANTINE_SECONDS: u64 = 10 * 60;
 pub(super) struct Emptying {
     /// Drawn when it began: readers that opened something here before hold it by now, or have to first.
     line: Option<Line>,
+    heard: Option<Heard>,
     /// The column that was emptied last.
     done: Option<Column>,
     from: Option<Key>,
@@ -58,6 +61,11 @@ impl Store {
         if !self.readers.have_opened(line, None) {
             return Ok(true);
         }
+        let heard = self.heard().await?;
+        if !have_listed(emptying.heard.get_or_insert_with(|| heard.clone()), &heard) {
+            emptying.rests_until = Some(now.plus_seconds(HEARTBEAT_SECONDS));
+            return Ok(true);
+        }
         emptying.rests_until = None;
         let Some(column) = next_column(emptying.done) else {
             return self.finish_space(space, row, dead, emptying, now).await;
@@ -73,7 +81,8 @@ impl Store {
             return Ok(true);
         }
         // What is read stays, with all that hangs on its name; the end of the last reader leads back here.
-        let held = self.readers.names_held(space);
+        let mut held = self.readers.names_held(space);
+        held.append(&mut self.names_pinned(space).await?);
         let is_held = |key: &Key| layout(key).is_some_and(|owner| held.contains(&owner.name));
         self.remove(column, rows.into_iter().map(|(key, _)| key).filter(|key| !is_held(key))).await?;
         Ok(true)
@@ -119,6 +128,7 @@ impl Store {
                     Ok(())
                 })
                 .await?;
+                self.engine.forget(space);
                 return Ok(false);
             }
             (true, Some(until)) => emptying.rests_until = Some(until),

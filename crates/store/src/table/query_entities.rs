@@ -5,7 +5,8 @@
 
 use std::ops::ControlFlow;
 
-use lazuli_engine::{Entry, Fault, Key as RowKey, Stretched, Txn, Walker};
+use lazuli_engine::range_cache::{Skipping, Stretched};
+use lazuli_engine::{Entry, Fault, Key as RowKey, Txn, Walker};
 use lazuli_model::table::{Entity, Filter, Key, Plan, Sight, Within};
 
 use super::spans::ranges;
@@ -119,6 +120,12 @@ impl Walker for Looking<'_> {
         }
     }
 
+    fn skipping(&mut self) -> Option<&mut dyn Skipping> {
+        Some(self)
+    }
+}
+
+impl Skipping for Looking<'_> {
     fn passes(&mut self, stretch: &dyn Stretched) -> bool {
         let Some(filter) = self.query.filter.as_ref().filter(|_| !self.is_full()) else { return false };
         let passes = Zones::noted(stretch).is_some_and(|zones| !filter.can_hold(zones));

@@ -16,7 +16,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use lazuli_engine::Stretched;
+use lazuli_engine::range_cache::Stretched;
 use lazuli_model::table::{Extent, Extents, Seen};
 
 use self::gathered::Gathered;

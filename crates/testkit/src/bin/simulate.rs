@@ -1,12 +1,12 @@
 //! `simulate SEED` lives one world and says what came of it; `simulate --seeds N [--from SEED]` lives many. With `--disk` in
-//! front, over the embedded engine on a disk that loses its power.
+//! front, over the embedded engine on a disk that loses its power; with `--gateways`, several stores over one engine, which stall and die.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lazuli_testkit::sim::{Report, disk, run};
+use lazuli_testkit::sim::{Report, disk, gateways, run};
 
-const USAGE: &str = "simulate [--disk] [SEED | --seeds N [--from SEED]]";
+const USAGE: &str = "simulate [--disk | --gateways] [SEED | --seeds N [--from SEED]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -15,9 +15,10 @@ fn main() -> ExitCode {
     if let ["--inside", seed, around] = words.as_slice() {
         return inside(number(seed).expect("a seed"), Path::new(around));
     }
-    let (on_disk, words) = match words.as_slice() {
-        ["--disk", rest @ ..] => (true, rest),
-        rest => (false, rest),
+    let (on_disk, live, words): (_, Live, _) = match words.as_slice() {
+        ["--disk", rest @ ..] => (true, run, rest),
+        ["--gateways", rest @ ..] => (false, gateways::run, rest),
+        rest => (false, run, rest),
     };
     let (from, count) = match words {
         [] => (Some(1), Some(if on_disk { 10 } else { 200 })),
@@ -30,16 +31,18 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    if on_disk { on_disks(from, count) } else { in_memory(from, count) }
+    if on_disk { on_disks(from, count) } else { in_memory(from, count, live) }
 }
 
-fn in_memory(from: u64, count: u64) -> ExitCode {
+type Live = fn(u64) -> Result<Report, String>;
+
+fn in_memory(from: u64, count: u64, live: Live) -> ExitCode {
     let mut total = Report::default();
     for seed in from..from + count {
-        match run(seed) {
+        match live(seed) {
             Ok(report) => total.add(report),
             Err(what) => {
-                println!("{what}\nreplay with: ./simulate {seed}");
+                println!("{what}\nreplay with the same words, and {seed} as the seed");
                 return ExitCode::FAILURE;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lazuli_engine::content::Content;
+use lazuli_engine::content::Recovery;
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::Extents;
 use lazuli_engine::{Clock, Embedded, Stamp};

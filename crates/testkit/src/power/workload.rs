@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use lazuli_engine::content::{Content, Piece};
+use lazuli_engine::content::{Content, Piece, Recovery};
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::{self, Extents};
 use lazuli_engine::{Column, Embedded, EngineExt, Fault, Key, Partition, Space, Stop, Txn};
@@ -197,8 +197,7 @@ pub async fn write(
 pub async fn sweep(engine: &Embedded, content: &dyn Content, reading: &RwLock<()>) -> Result<(), Fault> {
     let garbage = everything(engine).await?.garbage;
     drop(reading.write().await);
-    content.free(garbage.iter().copied().collect());
-    content.freed().await;
+    content.free(garbage.iter().copied().collect()).await;
     let at = Partition::new(SPACE, Bytes::new());
     let decide = move |txn: &mut Txn<'_>| -> Result<(), Stop<()>> {
         garbage.iter().for_each(|piece| txn.delete(garbage_key(piece)));

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use lazuli_engine::content::{Chunks, Content, Piece, Stage, Staged};
+use lazuli_engine::content::{Chunks, Content, Piece, Recovery, Stage, Staged};
 use lazuli_engine::{BoxFuture, Engine, Fault, Job, Partition, Space, Stamp, Txn, Verdict, Want};
 
 use crate::chance::Chance;
@@ -85,6 +85,10 @@ impl<E: Engine> Engine for Breaking<E> {
     fn now(&self) -> Stamp {
         self.inner.now()
     }
+
+    fn fence(&self, gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
+        self.inner.fence(gateway)
+    }
 }
 
 impl<C: Content> Content for Breaking<C> {
@@ -96,20 +100,12 @@ impl<C: Content> Content for Breaking<C> {
         Box::new(BreakingChunks { inner: self.inner.read(piece, from, to), dice: self.dice.clone() })
     }
 
-    fn free(&self, pieces: Vec<Piece>) {
-        self.inner.free(pieces);
+    fn free(&self, pieces: Vec<Piece>) -> BoxFuture<'static, ()> {
+        self.inner.free(pieces)
     }
 
-    fn freed(&self) -> BoxFuture<'static, ()> {
-        self.inner.freed()
-    }
-
-    fn unsettled(&self) -> Vec<u64> {
-        self.inner.unsettled()
-    }
-
-    fn settle(&self, extent: u64, live: Vec<(u64, u64)>) -> BoxFuture<'_, Result<(), Fault>> {
-        self.inner.settle(extent, live)
+    fn recovery(&self) -> Option<&dyn Recovery> {
+        self.inner.recovery()
     }
 }
 

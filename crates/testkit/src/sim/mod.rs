@@ -12,6 +12,7 @@ mod blob;
 mod container;
 pub mod disk;
 mod faults;
+pub mod gateways;
 mod lease;
 mod object;
 mod queue;

@@ -1,18 +1,34 @@
 //! SMB's side: opens that last, and what is done through them.
 
-use super::{Access, Break, Caching, Lock, Open, Standing, Verdict, breaks, clash, conflicts};
+use super::cache::{breaks, granted, lowered, stale};
+use super::{Access, Break, Cache, Caching, Lock, Open, Standing, Verdict, conflicts};
 use crate::{Lease, Refusal, Timestamp};
+
+/// How far an open reaches. It breaks no caches that it does not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Attributes and times alone.
+    Attributes,
+    /// Also the security descriptor: this breaks oplocks, and no leases.
+    Security,
+    Content,
+}
 
 /// What a client asks for when it opens a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     pub access: Access,
     pub sharing: Access,
+    pub reach: Reach,
     /// The file's bytes go, as with the dispositions that overwrite.
     pub truncate: bool,
     pub delete_on_close: bool,
     pub caching: Caching,
-    pub caching_key: u128,
+    pub cache: Cache,
+    /// What the client counts its lease's changes from.
+    pub epoch: u16,
+    /// It has waited before: it goes on waiting while a break is under way.
+    pub again: bool,
 }
 
 /// Whether a handle may be opened; what it may cache is in the `Go`'s second part.
@@ -30,104 +46,98 @@ pub fn open(
         return Err(Refusal::ReadOnlyAttribute);
     }
     // An SMB client cannot show a REST lease's id, so while the lease is held it may only read.
-    let leased = matches!(standing.lease.at(now), Lease::Leased { .. } | Lease::Breaking { .. });
-    if leased && (writes || opening.access.delete) {
+    if is_leased(standing, now) && (writes || opening.access.delete) {
         return Err(Refusal::SharingViolation);
     }
-    let key = Some(opening.caching_key);
-    let truncate = opening.truncate;
-    let (wait, tell) =
-        breaks(
-            standing,
-            key,
-            |caching| {
-                if truncate { (Caching::NONE, caching.write) } else { (caching.without_write(), true) }
-            },
-        );
-    if !wait.is_empty() {
-        return Ok((Verdict::Wait(wait), Caching::NONE));
+    // Who only looks at attributes neither denies nor is denied anything.
+    let acts = opening.access != Access::NONE;
+    let violates = acts && conflicts(standing, opening.access, opening.sharing).any(|open| open.access != Access::NONE);
+    let (wait, broken) = broken_by(opening, standing, violates);
+    if wait {
+        return Ok((Verdict::Wait(broken), Caching::NONE));
     }
-    if let Some(clash) = clash(conflicts(standing, opening.access, opening.sharing)) {
-        return clash.map(|verdict| (verdict, Caching::NONE));
+    if violates {
+        return Err(Refusal::SharingViolation);
     }
-    Ok((Verdict::Go(tell), granted(opening, standing)))
+    Ok((Verdict::Go(broken), granted(opening, standing)))
 }
 
-/// A client that is alone may cache writes; all may cache reads and handles, as long as nobody holds locks.
-fn granted(opening: &Opening, standing: &Standing) -> Caching {
-    let mut others = standing.opens.iter().filter(|open| open.caching_key != opening.caching_key);
-    let alone = others.clone().next().is_none();
-    let locked = others.any(|open| !open.locks.is_empty());
-    Caching {
-        read: opening.caching.read && !locked,
-        write: opening.caching.write && alone,
-        handle: opening.caching.handle && !locked,
+fn is_leased(standing: &Standing, now: Timestamp) -> bool {
+    matches!(standing.lease.at(now), Lease::Leased { .. } | Lease::Breaking { .. })
+}
+
+/// What an open breaks, and whether it waits. A conflict may be with a handle that its client has closed and only caches, so that is
+/// asked first; else it is what was written and is not here yet that others have to see.
+fn broken_by(opening: &Opening, standing: &Standing, violates: bool) -> (bool, Vec<Break>) {
+    let (mut wait, mut broken) = (false, Vec::new());
+    for (at, open) in standing.opens.iter().enumerate() {
+        let own = open.shares_cache(opening.cache, None);
+        let seen = standing.opens[..at].iter().any(|other| other.shares_cache(open.cache, Some(open.handle)));
+        let reached = match (opening.reach, open.cache) {
+            (Reach::Content, _) | (Reach::Security, Cache::Oplock) => true,
+            (Reach::Attributes, _) | (Reach::Security, Cache::Lease { .. }) => opening.truncate,
+        };
+        if own || seen || !reached {
+            continue;
+        }
+        let awaited = |caching: Caching| if violates { caching.handle } else { caching.write };
+        let kept = if violates { open.caching.without_handle() } else { open.caching.without_write() };
+        let to = lowered(open, if opening.truncate { Caching::NONE } else { kept });
+        wait |= awaited(open.caching) || (opening.again && open.breaking.is_some());
+        if to != open.caching {
+            broken.push(Break { handle: open.handle, to });
+        }
     }
+    (wait, broken)
 }
 
 /// Reading `from..to` through a handle.
-pub fn read(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Verdict, Refusal> {
-    let own = standing.find(handle)?;
-    if !own.access.read {
-        return Err(Refusal::SharingViolation);
+pub fn read(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<(), Refusal> {
+    standing.find(handle)?;
+    if from == to {
+        return Ok(());
     }
-    let blocked = |open: &Open| open.locks.iter().any(|lock| lock.exclusive && lock.overlaps(from, to));
+    let blocked = |open: &Open| open.locks.iter().any(|lock| lock.exclusive && lock.overlaps(from, to.into()));
     if standing.opens.iter().any(|open| open.handle != handle && blocked(open)) {
         return Err(Refusal::FileLockConflict);
     }
-    Ok(Verdict::Go(Vec::new()))
+    Ok(())
 }
 
 /// Writing `from..to` through a handle. A shared lock keeps everybody from it, also its owner.
-pub fn write(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Verdict, Refusal> {
+pub fn write(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Vec<Break>, Refusal> {
     let own = standing.find(handle)?;
-    if !own.access.write {
-        return Err(Refusal::SharingViolation);
-    }
     let blocked = |open: &Open| {
         let mine = open.handle == handle;
-        open.locks.iter().any(|lock| lock.overlaps(from, to) && !(mine && lock.exclusive))
+        open.locks.iter().any(|lock| lock.overlaps(from, to.into()) && !(mine && lock.exclusive))
     };
     if standing.opens.iter().any(blocked) {
         return Err(Refusal::FileLockConflict);
     }
-    let (_, tell) = breaks(standing, Some(own.caching_key), |_| (Caching::NONE, false));
-    Ok(Verdict::Go(tell))
+    Ok(stale(standing, own))
 }
 
 /// Whether a handle may lock a range. Locks go with the handle.
-pub fn lock(standing: &Standing, handle: u64, asked: Lock) -> Result<Verdict, Refusal> {
+pub fn lock(standing: &Standing, handle: u64, asked: Lock) -> Result<Vec<Break>, Refusal> {
     let own = standing.find(handle)?;
-    if asked.from > asked.to {
-        return Err(Refusal::InvalidRange);
-    }
-    let clashes = |lock: &Lock| (lock.exclusive || asked.exclusive) && lock.overlaps(asked.from, asked.to);
-    if standing.opens.iter().flat_map(|open| &open.locks).any(clashes) {
+    let clashes = |open: &Open, lock: &Lock| {
+        // What it has locked for itself it may also lock with others.
+        let stacked = open.handle == handle && lock.exclusive && !asked.exclusive;
+        (lock.exclusive || asked.exclusive) && lock.overlaps(asked.from, asked.to) && !stacked
+    };
+    if standing.opens.iter().any(|open| open.locks.iter().any(|lock| clashes(open, lock))) {
         return Err(Refusal::FileLockConflict);
     }
     // Who caches reads would not see that they are forbidden.
-    let (_, tell) = breaks(standing, Some(own.caching_key), |caching| (Caching { read: false, ..caching }, false));
-    Ok(Verdict::Go(tell))
+    Ok(stale(standing, own))
 }
 
 /// The locks that are left of a handle's when it gives up that very range.
-pub fn unlock(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Vec<Lock>, Refusal> {
+pub fn unlock(standing: &Standing, handle: u64, range: Lock) -> Result<Vec<Lock>, Refusal> {
     let mut locks = standing.find(handle)?.locks.clone();
-    let at = locks.iter().position(|lock| (lock.from, lock.to) == (from, to)).ok_or(Refusal::InvalidRange)?;
-    locks.remove(at);
+    let at = locks.iter().position(|lock| (lock.from, lock.to) == (range.from, range.to));
+    locks.remove(at.ok_or(Refusal::InvalidRange)?);
     Ok(locks)
-}
-
-/// A client gives up what it was asked to, or more, for all its handles with that key.
-pub fn acknowledge(standing: &mut Standing, key: u128, to: Caching) -> Result<(), Refusal> {
-    let mut any = false;
-    for open in standing.opens.iter_mut().filter(|open| open.caching_key == key) {
-        if let Some(breaking) = open.breaking.take() {
-            open.caching = open.caching.both(breaking.to).both(to);
-            any = true;
-        }
-    }
-    if any { Ok(()) } else { Err(Refusal::InvalidInput { reason: "No break was under way.".into() }) }
 }
 
 /// Marks or unmarks the file for deletion when its last handle is closed.
@@ -136,6 +146,7 @@ pub fn set_delete_pending(
     handle: u64,
     read_only: bool,
     pending: bool,
+    now: Timestamp,
 ) -> Result<Verdict, Refusal> {
     let own = standing.find(handle)?;
     if !own.access.delete {
@@ -144,12 +155,32 @@ pub fn set_delete_pending(
     if pending && read_only {
         return Err(Refusal::ReadOnlyAttribute);
     }
-    if pending && matches!(standing.lease, Lease::Leased { .. } | Lease::Breaking { .. }) {
+    if pending && is_leased(standing, now) {
         return Err(Refusal::SharingViolation);
     }
-    let key = Some(own.caching_key);
-    let (_, tell) = breaks(standing, key, |caching| (caching.without_handle(), false));
-    Ok(Verdict::Go(tell))
+    if !pending {
+        return Ok(Verdict::Go(Vec::new()));
+    }
+    Ok(without_handles(standing, own))
+}
+
+/// Gives the file another name. Who caches a handle caches it under the name.
+pub fn rename(standing: &Standing, handle: u64, now: Timestamp) -> Result<Verdict, Refusal> {
+    let own = standing.find(handle)?;
+    if is_leased(standing, now) {
+        return Err(Refusal::SharingViolation);
+    }
+    Ok(without_handles(standing, own))
+}
+
+fn without_handles(standing: &Standing, own: &Open) -> Verdict {
+    let asked: Vec<Break> = breaks(standing, Some(own), |open| match open.cache {
+        Cache::Oplock => open.caching,
+        Cache::Lease { .. } => open.caching.without_handle(),
+    })
+    .map(|(_, asked)| asked)
+    .collect();
+    if asked.is_empty() { Verdict::Go(asked) } else { Verdict::Wait(asked) }
 }
 
 /// The handle goes. True when the file goes with it.
@@ -158,11 +189,4 @@ pub fn close(standing: &mut Standing, handle: u64) -> Result<bool, Refusal> {
     let open = standing.opens.remove(at);
     standing.delete_pending |= open.delete_on_close;
     Ok(standing.delete_pending && standing.opens.is_empty())
-}
-
-impl Break {
-    /// For the list of what a gateway has to tell its clients.
-    pub fn of(open: &Open) -> Option<Break> {
-        open.breaking.map(|breaking| Break { handle: open.handle, to: breaking.to })
-    }
 }

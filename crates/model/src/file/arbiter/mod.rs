@@ -1,4 +1,4 @@
-//! Who may do what to a file that others have open: one set of rules for REST and SMB. "Manage file locks" and
+//! Who may do what to a file that others have open: one set of rules for REST and SMB. "Manage file locks", [MS-FSA] 2.1.4 and
 //! [MS-SMB2] are the sources; docs name the matrices that the tests restate.
 //!
 //! * An open says what it does (access) and what it lets others do meanwhile (sharing). A new one must fit every one that is
@@ -6,11 +6,15 @@
 //!   lasts, and lets others only read.
 //! * A client may cache what it has open: reads (R), writes (W), and the handle itself (H). What would make the cache lie has it
 //!   broken first, and waits until the client has given it back where it holds something that others have to see.
+//! * A break ends: when it is acknowledged, when its handles are closed, or [`BREAK_ENDS_SECONDS`] after it began. That is a way of
+//!   looking at it ([`Standing::at`]), so it needs nobody who does it.
 
+mod cache;
 mod handle;
 mod rest;
 
-pub use handle::{Opening, acknowledge, close, lock, open, read, set_delete_pending, unlock, write};
+pub use cache::{Acknowledged, acknowledge};
+pub use handle::{Opening, Reach, close, lock, open, read, rename, set_delete_pending, unlock, write};
 pub use rest::{Act, admit};
 
 use serde::{Deserialize, Serialize};
@@ -51,38 +55,62 @@ pub struct Caching {
 
 impl Caching {
     pub const NONE: Caching = Caching { read: false, write: false, handle: false };
+    pub const READ: Caching = Caching { read: true, ..Caching::NONE };
+    pub const READ_WRITE: Caching = Caching { read: true, write: true, handle: false };
+    pub const ALL: Caching = Caching { read: true, write: true, handle: true };
 
-    fn without_write(self) -> Caching {
+    pub const fn without_write(self) -> Caching {
         Caching { write: false, ..self }
     }
 
-    fn without_handle(self) -> Caching {
+    pub const fn without_handle(self) -> Caching {
         Caching { handle: false, ..self }
     }
 
-    fn both(self, other: Caching) -> Caching {
+    pub const fn both(self, other: Caching) -> Caching {
         Caching { read: self.read && other.read, write: self.write && other.write, handle: self.handle && other.handle }
     }
+
+    pub fn within(self, other: Caching) -> bool {
+        self.both(other) == self
+    }
+}
+
+/// Whose cache it is. Handles with the same one share it, and do not break each other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Cache {
+    /// An oplock, of one handle. It is broken to R or to nothing.
+    Oplock,
+    /// An SMB lease, of all handles of a client that name the key.
+    Lease { client: u128, key: u128 },
 }
 
 /// A break that was asked for and is not acknowledged yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaking {
+    /// What the client was asked to go down to.
     pub to: Caching,
+    /// What is wanted by now. The client is asked again when it has acknowledged.
+    pub wanted: Caching,
     pub since: Timestamp,
 }
 
-/// A byte range, `to` exclusive.
+/// A byte range, `to` exclusive: the last byte of a file may be the one before 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     pub from: u64,
-    pub to: u64,
+    pub to: u128,
     pub exclusive: bool,
 }
 
 impl Lock {
-    fn overlaps(self, from: u64, to: u64) -> bool {
-        self.from < to && from < self.to
+    pub fn new(from: u64, length: u64, exclusive: bool) -> Lock {
+        Lock { from, to: u128::from(from) + u128::from(length), exclusive }
+    }
+
+    /// An empty range overlaps what it lies within.
+    fn overlaps(self, from: u64, to: u128) -> bool {
+        u128::from(self.from) < to && u128::from(from) < self.to
     }
 }
 
@@ -100,11 +128,24 @@ pub struct Open {
     pub opened: Timestamp,
     pub reconnected: Option<Timestamp>,
     pub delete_on_close: bool,
+    /// It only looks at attributes, so it keeps nobody from caching.
+    pub attributes_only: bool,
     pub caching: Caching,
-    /// Handles of one client with the same key share one cache, and do not break each other's.
-    pub caching_key: u128,
+    pub cache: Cache,
+    /// Counts the changes of an SMB lease.
+    pub epoch: u16,
     pub breaking: Option<Breaking>,
     pub locks: Vec<Lock>,
+}
+
+impl Open {
+    /// Whether both handles share one cache.
+    fn shares_cache(&self, cache: Cache, handle: Option<u64>) -> bool {
+        match cache {
+            Cache::Oplock => Some(self.handle) == handle,
+            Cache::Lease { .. } => self.cache == cache,
+        }
+    }
 }
 
 /// All that the arbiter knows of a file.
@@ -122,76 +163,63 @@ pub struct Break {
     pub to: Caching,
 }
 
+/// What a client is told of a break: one for each cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    pub gateway: u128,
+    /// One of those that share the cache.
+    pub handle: u64,
+    pub cache: Cache,
+    pub from: Caching,
+    pub to: Caching,
+    pub epoch: u16,
+    /// The client has to say that it has done so.
+    pub acknowledged: bool,
+}
+
 /// What may go ahead, and what has to be given back for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Now; these learn of it, and nobody waits for them.
     Go(Vec<Break>),
-    /// Not before these have acknowledged, or closed. Ask again then.
+    /// Not before those that have to have acknowledged, or closed. Ask again then.
     Wait(Vec<Break>),
 }
 
-/// A waited break that is not acknowledged by then fails what waits for it.
+/// A waited break that is not acknowledged by then fails what waits for it over REST.
 pub const BREAK_SECONDS: u64 = 30;
 
+/// A break that is not acknowledged by then is taken as acknowledged ([MS-SMB2] 3.3.2.1, 3.3.2.5).
+pub const BREAK_ENDS_SECONDS: u64 = 35;
+
 impl Standing {
-    /// Marks breaks as under way. Those that are already stay as they are.
-    pub fn mark(&mut self, breaks: &[Break], now: Timestamp) {
+    /// As it is at a time: breaks that nobody has acknowledged in time have ended.
+    pub fn at(mut self, now: Timestamp) -> Standing {
         for open in &mut self.opens {
-            let asked = breaks.iter().find(|asked| asked.handle == open.handle);
-            if let Some(asked) = asked {
-                let to = open.breaking.map_or(asked.to, |under_way| under_way.to.both(asked.to));
-                let since = open.breaking.map_or(now, |under_way| under_way.since);
-                open.breaking = Some(Breaking { to, since });
+            if let Some(breaking) = open.breaking
+                && breaking.since.plus_seconds(BREAK_ENDS_SECONDS) <= now
+            {
+                open.caching = open.caching.both(breaking.wanted);
+                open.breaking = None;
             }
         }
+        self
     }
 
-    /// Breaks nobody waits for take effect at once.
-    pub fn mark_done(&mut self, breaks: &[Break]) {
-        for open in &mut self.opens {
-            if let Some(asked) = breaks.iter().find(|asked| asked.handle == open.handle) {
-                open.caching = open.caching.both(asked.to);
-            }
-        }
+    /// When the next break ends by itself.
+    pub fn next_end(&self) -> Option<Timestamp> {
+        let ends = self.opens.iter().filter_map(|open| open.breaking);
+        ends.map(|breaking| breaking.since.plus_seconds(BREAK_ENDS_SECONDS)).min()
     }
 
-    fn find(&self, handle: u64) -> Result<&Open, Refusal> {
+    pub fn find(&self, handle: u64) -> Result<&Open, Refusal> {
         self.opens.iter().find(|open| open.handle == handle).ok_or(Refusal::ResourceNotFound)
     }
-}
-
-/// What each open has to give up by `of`, of those with another key than `key`; with whether somebody has to wait for it.
-fn breaks(standing: &Standing, key: Option<u128>, of: impl Fn(Caching) -> (Caching, bool)) -> (Vec<Break>, Vec<Break>) {
-    let (mut wait, mut tell) = (Vec::new(), Vec::new());
-    for open in standing.opens.iter().filter(|open| Some(open.caching_key) != key) {
-        let (to, waited) = of(open.caching);
-        if to != open.caching {
-            let asked = Break { handle: open.handle, to };
-            if waited { wait.push(asked) } else { tell.push(asked) }
-        }
-    }
-    (wait, tell)
 }
 
 /// Opens that `access` and `sharing` do not fit with.
 fn conflicts(standing: &Standing, access: Access, sharing: Access) -> impl Iterator<Item = &Open> {
     standing.opens.iter().filter(move |open| !access.within(open.sharing) || !open.access.within(sharing))
-}
-
-/// A conflict may be with a handle that its client has closed and only caches: those are asked first.
-fn clash<'a>(opens: impl Iterator<Item = &'a Open>) -> Option<Result<Verdict, Refusal>> {
-    let mut cached = Vec::new();
-    let mut any = false;
-    for open in opens {
-        any = true;
-        if open.caching.handle {
-            cached.push(Break { handle: open.handle, to: open.caching.without_handle() });
-        } else {
-            return Some(Err(Refusal::SharingViolation));
-        }
-    }
-    any.then_some(Ok(Verdict::Wait(cached)))
 }
 
 #[cfg(test)]

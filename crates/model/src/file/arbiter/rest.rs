@@ -1,6 +1,7 @@
 //! REST calls, as the instantaneous opens that they are.
 
-use super::{Access, Caching, Standing, Verdict, breaks, clash, conflicts};
+use super::cache::breaks;
+use super::{Access, Break, Caching, Open, Standing, Verdict, conflicts};
 use crate::Refusal;
 
 /// What a REST call does with a file, as far as others who have it open are concerned.
@@ -62,10 +63,11 @@ pub fn admit(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
     if standing.delete_pending {
         return Err(Refusal::DeletePending);
     }
-    let (wait, tell) = breaks(standing, None, |caching| act.leaves(caching));
-    if !wait.is_empty() {
-        return Ok(Verdict::Wait(wait));
+    let asked: Vec<(&Open, Break)> = breaks(standing, None, |open| act.leaves(open.caching).0).collect();
+    if asked.iter().any(|(open, _)| act.leaves(open.caching).1) {
+        return Ok(Verdict::Wait(asked.into_iter().map(|(_, asked)| asked).collect()));
     }
+    let tell = asked.into_iter().map(|(_, asked)| asked).collect();
     let clash = match act {
         // Whatever it shares: no handle at all may be open.
         Act::Delete => clash(standing.opens.iter()),
@@ -80,12 +82,27 @@ pub fn admit(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
     Ok(Verdict::Go(tell))
 }
 
+/// A conflict may be with a handle that its client has closed and only caches: those are asked first.
+fn clash<'a>(opens: impl Iterator<Item = &'a Open>) -> Option<Result<Verdict, Refusal>> {
+    let mut cached = Vec::new();
+    let mut any = false;
+    for open in opens {
+        any = true;
+        if open.caching.handle {
+            cached.push(Break { handle: open.handle, to: super::cache::lowered(open, open.caching.without_handle()) });
+        } else {
+            return Some(Err(Refusal::SharingViolation));
+        }
+    }
+    any.then_some(Ok(Verdict::Wait(cached)))
+}
+
 /// A write over REST wants the whole file; a read wants its range.
 fn permit_locks(act: Act, standing: &Standing) -> Result<(), Refusal> {
     let mut locks = standing.opens.iter().flat_map(|open| &open.locks);
     let conflict = match act {
         Act::Write | Act::Create => locks.next().is_some(),
-        Act::Read { from, to } => locks.any(|lock| lock.exclusive && lock.overlaps(from, to)),
+        Act::Read { from, to } => locks.any(|lock| lock.exclusive && lock.overlaps(from, to.into())),
         Act::Look | Act::ListRanges | Act::Delete | Act::Rename | Act::Lease => false,
     };
     if conflict { Err(Refusal::FileLockConflict) } else { Ok(()) }

@@ -28,11 +28,17 @@ fn held(handle: u64, does: &str, shares: &str, caches: &str) -> Open {
         opened: now(),
         reconnected: None,
         delete_on_close: false,
+        attributes_only: false,
         caching: caching(caches),
-        caching_key: handle.into(),
+        cache: lease(handle.into()),
+        epoch: 0,
         breaking: None,
         locks: Vec::new(),
     }
+}
+
+fn lease(key: u128) -> Cache {
+    Cache::Lease { client: 7, key }
 }
 
 fn with(opens: Vec<Open>) -> Standing {
@@ -107,10 +113,13 @@ fn opening(does: &str, shares: &str, caches: &str, key: u128) -> Opening {
     Opening {
         access: access(does),
         sharing: access(shares),
+        reach: Reach::Content,
         truncate: false,
         delete_on_close: false,
         caching: caching(caches),
-        caching_key: key,
+        cache: lease(key),
+        epoch: 0,
+        again: false,
     }
 }
 
@@ -150,7 +159,7 @@ fn a_clash_asks_whether_the_handle_is_still_open() {
     assert_eq!(admit(READ, &standing), Ok(Verdict::Wait(asked.clone())));
     standing.mark(&asked, now());
     assert_eq!(admit(READ, &standing), Ok(Verdict::Wait(asked)), "as long as it has not answered");
-    acknowledge(&mut standing, 1, caching("R")).unwrap();
+    assert_eq!(acknowledge(&mut standing, lease(1), None, caching("R"), now()), Acknowledged::Done(Vec::new()));
     assert_eq!(admit(READ, &standing), Err(Refusal::SharingViolation), "it was open");
     assert!(!close(&mut standing, 1).unwrap());
     assert_eq!(admit(READ, &standing), Ok(Verdict::Go(Vec::new())));
@@ -168,9 +177,13 @@ fn everything_is_refused_while_a_deletion_is_pending() {
 #[test]
 fn a_file_goes_with_its_last_handle() {
     let mut standing = with(vec![held(1, "D", "RWD", ""), held(2, "R", "RWD", "")]);
-    assert_eq!(set_delete_pending(&standing, 2, false, true), Err(Refusal::SharingViolation), "not opened for it");
-    assert_eq!(set_delete_pending(&standing, 1, true, true), Err(Refusal::ReadOnlyAttribute));
-    assert!(set_delete_pending(&standing, 1, false, true).is_ok());
+    assert_eq!(
+        set_delete_pending(&standing, 2, false, true, now()),
+        Err(Refusal::SharingViolation),
+        "not opened for it"
+    );
+    assert_eq!(set_delete_pending(&standing, 1, true, true, now()), Err(Refusal::ReadOnlyAttribute));
+    assert!(set_delete_pending(&standing, 1, false, true, now()).is_ok());
     standing.delete_pending = true;
     assert_eq!(close(&mut standing, 1), Ok(false));
     assert_eq!(close(&mut standing, 2), Ok(true));
@@ -215,8 +228,8 @@ fn byte_range_locks() {
         assert_eq!(lock(&locked(held), 2, asked).is_ok(), fits, "{held} {asked:?}");
         assert!(lock(&locked(held), 2, Lock { from: 200, ..asked }).is_ok());
     }
-    assert_eq!(unlock(&locked(true), 1, 100, 200), Ok(Vec::new()));
-    assert_eq!(unlock(&locked(true), 1, 100, 199), Err(Refusal::InvalidRange));
+    assert_eq!(unlock(&locked(true), 1, Lock::new(100, 100, true)), Ok(Vec::new()));
+    assert_eq!(unlock(&locked(true), 1, Lock::new(100, 99, true)), Err(Refusal::InvalidRange));
 }
 
 /// Opens against opens: each one's access must be within the other's sharing.
@@ -226,8 +239,10 @@ fn opens_fit_in_both_directions() {
     for (does, shares) in letters.iter().flat_map(|does| letters.map(|shares| (*does, shares))) {
         for (others_does, others_shares) in letters.iter().flat_map(|does| letters.map(|shares| (*does, shares))) {
             let standing = with(vec![held(1, others_does, others_shares, "")]);
-            let fits = does.chars().all(|letter| others_shares.contains(letter))
-                && others_does.chars().all(|letter| shares.contains(letter));
+            let fits = does.is_empty()
+                || others_does.is_empty()
+                || does.chars().all(|letter| others_shares.contains(letter))
+                    && others_does.chars().all(|letter| shares.contains(letter));
             let opened = open(&opening(does, shares, "", 2), &standing, false, now());
             assert_eq!(opened.is_ok(), fits, "{does}/{shares} beside {others_does}/{others_shares}");
         }
@@ -249,5 +264,173 @@ fn what_may_be_cached() {
     assert_eq!(open(&opening("R", "RWD", "RWH", 2), &shared, false, now()).unwrap().1, caching("RH"));
     // A write through another handle makes cached reads stale.
     let writing = with(vec![held(1, "R", "RWD", "RH"), held(2, "W", "RWD", "")]);
-    assert_eq!(write(&writing, 2, 0, 1), Ok(Verdict::Go(vec![Break { handle: 1, to: Caching::NONE }])));
+    assert_eq!(write(&writing, 2, 0, 1), Ok(vec![Break { handle: 1, to: Caching::NONE }]));
+}
+
+fn opened(standing: &mut Standing, asked: &Opening) -> Verdict {
+    let (verdict, _) = open(asked, standing, false, now()).unwrap();
+    verdict
+}
+
+fn told(standing: &mut Standing, verdict: &Verdict) -> Vec<(String, String, bool)> {
+    let (Verdict::Go(breaks) | Verdict::Wait(breaks)) = verdict;
+    shown(&standing.mark(breaks, now()))
+}
+
+fn shown(notices: &[Notice]) -> Vec<(String, String, bool)> {
+    let letters = |caching: Caching| {
+        let all = [(caching.read, 'R'), (caching.write, 'W'), (caching.handle, 'H')];
+        all.iter().filter(|(set, _)| *set).map(|(_, letter)| *letter).collect()
+    };
+    notices.iter().map(|notice| (letters(notice.from), letters(notice.to), notice.acknowledged)).collect()
+}
+
+fn notice(from: &str, to: &str, acknowledged: bool) -> Vec<(String, String, bool)> {
+    vec![(from.to_owned(), to.to_owned(), acknowledged)]
+}
+
+/// What a second open breaks, by what the first one caches: an SMB lease, and an oplock. `!` waits.
+#[test]
+fn opens_break_leases_and_oplocks() {
+    // cached, plain, overwriting, in conflict with the sharing
+    let leases = [
+        ("R", "-", "", "violation"),
+        ("RH", "-", "", "!R"),
+        ("RW", "!R", "!", "violation"),
+        ("RWH", "!RH", "!", "!RW"),
+    ];
+    let oplocks = [("R", "-", "", "violation"), ("RW", "!R", "!", "violation"), ("RWH", "!R", "!", "!R")];
+    let rows = leases.iter().map(|row| (row, lease(1))).chain(oplocks.iter().map(|row| (row, Cache::Oplock)));
+    for ((cached, plain, overwriting, conflicting), cache) in rows {
+        for (want, truncate, shares) in [(plain, false, "RWD"), (overwriting, true, "RWD"), (conflicting, false, "")] {
+            let standing = with(vec![Open { cache, ..held(1, "RW", "RWD", cached) }]);
+            let asked = Opening { truncate, ..opening("RW", shares, "", 2) };
+            let got = open(&asked, &standing, false, now()).map(|(verdict, _)| verdict);
+            let asked = |left: &str| vec![Break { handle: 1, to: caching(left) }];
+            let want = match (want.strip_prefix('!'), *want) {
+                (Some(left), _) => Ok(Verdict::Wait(asked(left))),
+                (None, "-") => Ok(Verdict::Go(Vec::new())),
+                (None, "violation") => Err(Refusal::SharingViolation),
+                (None, left) => Ok(Verdict::Go(asked(left))),
+            };
+            assert_eq!(got, want, "{cached} of {cache:?}, overwriting {truncate}, sharing {shares:?}");
+        }
+    }
+}
+
+/// Attributes are looked at past every cache, the security descriptor past leases.
+#[test]
+fn an_open_breaks_what_it_reaches() {
+    let table = [
+        (Reach::Attributes, Cache::Oplock, false),
+        (Reach::Attributes, lease(1), false),
+        (Reach::Security, Cache::Oplock, true),
+        (Reach::Security, lease(1), false),
+        (Reach::Content, Cache::Oplock, true),
+        (Reach::Content, lease(1), true),
+    ];
+    for (reach, cache, breaks) in table {
+        let standing = with(vec![Open { cache, ..held(1, "RW", "RWD", "RWH") }]);
+        let asked = Opening { reach, ..opening("", "RWD", "", 2) };
+        let waits = matches!(open(&asked, &standing, false, now()), Ok((Verdict::Wait(_), _)));
+        assert_eq!(waits, breaks, "{reach:?} {cache:?}");
+    }
+}
+
+/// More is wanted while a break is under way: the client hears of it when it has answered, step by step.
+#[test]
+fn a_break_goes_on_in_steps() {
+    let mut standing = with(vec![held(1, "RW", "RWD", "RWH")]);
+    let plain = opening("RW", "RWD", "", 2);
+    let verdict = opened(&mut standing, &plain);
+    assert_eq!(told(&mut standing, &verdict), notice("RWH", "RH", true));
+    let overwriting = Opening { truncate: true, ..opening("RW", "RWD", "", 3) };
+    let verdict = opened(&mut standing, &overwriting);
+    assert!(matches!(verdict, Verdict::Wait(_)));
+    assert_eq!(told(&mut standing, &verdict), vec![], "one at a time");
+    assert_eq!(acknowledge(&mut standing, lease(1), None, caching("RWH"), now()), Acknowledged::TooMuch);
+    let mut acknowledged = |to: &str| match acknowledge(&mut standing, lease(1), None, caching(to), now()) {
+        Acknowledged::Done(notices) => shown(&notices),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(acknowledged("RH"), notice("RH", "R", true));
+    assert_eq!(acknowledged("R"), notice("R", "", false));
+    assert_eq!(acknowledge(&mut standing, lease(1), None, caching(""), now()), Acknowledged::Unasked);
+    assert!(matches!(opened(&mut standing, &Opening { again: true, ..overwriting }), Verdict::Go(_)));
+}
+
+/// A client that never answers is taken to have done as it was asked.
+#[test]
+fn a_break_ends_in_time() {
+    let mut standing = with(vec![held(1, "RW", "RWD", "RWH")]);
+    let asked = opening("RW", "RWD", "", 2);
+    let verdict = opened(&mut standing, &asked);
+    told(&mut standing, &verdict);
+    let ends = now().plus_seconds(BREAK_ENDS_SECONDS);
+    assert_eq!(standing.next_end(), Some(ends));
+    let before = standing.clone().at(Timestamp::from_ticks(ends.ticks() - 1));
+    assert_eq!(before, standing);
+    let after = standing.at(ends);
+    assert_eq!((after.opens[0].caching, after.opens[0].breaking), (caching("RH"), None));
+    assert!(matches!(open(&asked, &after, false, ends), Ok((Verdict::Go(_), _))));
+}
+
+/// Handles of one lease have one state, which a later one may raise and never lowers.
+#[test]
+fn handles_of_a_lease_share_its_state() {
+    let mut standing = with(vec![held(1, "R", "RWD", "R")]);
+    let raised = standing.admit(Open { cache: lease(1), ..held(2, "R", "RWD", "") }, caching("RH"), caching("RH"));
+    assert_eq!((raised.caching, raised.epoch), (caching("RH"), 1));
+    assert!(standing.opens.iter().all(|open| (open.caching, open.epoch) == (caching("RH"), 1)));
+    let same = standing.admit(Open { cache: lease(1), ..held(3, "R", "RWD", "") }, caching("R"), caching("R"));
+    assert_eq!((same.caching, same.epoch), (caching("RH"), 1));
+    let partly = standing.admit(Open { cache: lease(1), ..held(4, "R", "RWD", "") }, caching("RWH"), caching("RH"));
+    assert_eq!((partly.caching, partly.epoch), (caching("RH"), 1));
+    let notices = standing.mark(&[Break { handle: 2, to: Caching::NONE }], now());
+    assert_eq!(shown(&notices), notice("RH", "", true), "one client is told once");
+    assert!(standing.opens.iter().all(|open| open.breaking.is_some() && open.epoch == 2));
+}
+
+/// What is granted beside others.
+#[test]
+fn oplocks_and_leases_beside_each_other() {
+    let oplock = |caches: &str| Opening { cache: Cache::Oplock, ..opening("R", "RWD", caches, 0) };
+    let others = |cache, caches: &str| with(vec![Open { cache, ..held(1, "R", "RWD", caches) }]);
+    let table = [
+        (oplock("RWH"), others(Cache::Oplock, "R"), "R"),
+        (oplock("RWH"), others(lease(1), "R"), "R"),
+        (oplock("RWH"), others(lease(1), "RH"), ""),
+        (opening("R", "RWD", "RWH", 2), others(lease(1), "RH"), "RH"),
+        (opening("R", "RWD", "RWH", 2), others(Cache::Oplock, "R"), "R"),
+        (opening("R", "RWD", "RWH", 2), others(Cache::Oplock, ""), "RH"),
+        (opening("R", "RWD", "WH", 2), Standing::default(), ""),
+        (oplock("RWH"), Standing::default(), "RWH"),
+    ];
+    for (asked, standing, want) in table {
+        let (_, granted) = open(&asked, &standing, false, now()).unwrap();
+        assert_eq!(granted, caching(want), "{asked:?} beside {standing:?}");
+    }
+}
+
+#[test]
+fn empty_ranges_and_the_last_byte() {
+    let held_lock = |from, length| {
+        let lock = Lock::new(from, length, true);
+        with(vec![Open { locks: vec![lock], ..held(1, "RW", "RWD", "") }, held(2, "RW", "RWD", "")])
+    };
+    let asked = |from, length| Lock::new(from, length, true);
+    for (held, ask, fits) in [
+        ((10, 10), (15, 0), false),
+        ((10, 10), (10, 0), true),
+        ((10, 10), (20, 0), true),
+        ((10, 0), (5, 10), false),
+        ((u64::MAX, 1), (u64::MAX, 1), false),
+        ((u64::MAX, 1), (u64::MAX - 1, 1), true),
+    ] {
+        let got = lock(&held_lock(held.0, held.1), 2, asked(ask.0, ask.1));
+        assert_eq!(got.is_ok(), fits, "{ask:?} beside {held:?}");
+    }
+    let stacked = held_lock(10, 10);
+    assert!(lock(&stacked, 1, Lock::new(10, 10, false)).is_ok(), "its own, and shared");
+    assert!(lock(&stacked, 1, asked(10, 10)).is_err());
 }

@@ -1,7 +1,7 @@
 //! Restore Share: out of the deleted ones, into a life of its own.
 
 use lazuli_model::Refusal;
-use lazuli_model::file::{Share, ShareName};
+use lazuli_model::file::Share;
 
 use super::{Born, born, keys};
 use crate::file::rows::Buried;
@@ -10,23 +10,15 @@ use crate::transact::{get, now};
 use crate::{Failure, ShareAt, Store};
 
 impl Store {
-    /// Brings back what was deleted as `deleted`, with the version that a listing gave. It has to be the name of `at`.
-    pub async fn restore_share(&self, at: &ShareAt, deleted: &ShareName, version: &str) -> Result<Share, Failure> {
-        let header = |header: &'static str, value: &str| Refusal::InvalidHeaderValue {
-            header: header.into(),
-            value: value.to_owned(),
-        };
-        if *deleted != at.share {
-            return Err(header("x-ms-deleted-share-name", deleted.as_str()).into());
-        }
-        let number = u64::from_str_radix(version, 16).map_err(|_| header("x-ms-deleted-share-version", version))?;
+    /// Brings back the share that was deleted under this name, with the version that a listing gave.
+    pub async fn restore_share(&self, at: &ShareAt, version: u64) -> Result<Share, Failure> {
         self.end_half_deleted(at).await?;
         let name = at.clone();
         self.transact(keys::share_partition(at), move |txn| {
             if born(txn, &name)?.is_some() {
                 return Err(Refusal::ShareAlreadyExists.into());
             }
-            let key = keys::deleted_share(&name, number);
+            let key = keys::deleted_share(&name, version);
             let buried: Option<Buried> = get(txn, &key)?;
             let buried = buried.filter(|buried| buried.until > now(txn)).ok_or(Refusal::ShareNotFound)?;
             txn.delete(key);

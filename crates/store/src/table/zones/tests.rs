@@ -1,7 +1,8 @@
 //! Random entities, in twos and threes and more: what holds for one of them can hold for all.
 
 use bytes::Bytes;
-use lazuli_engine::{Entry, Key as RowKey, Note};
+use lazuli_engine::range_cache::Note;
+use lazuli_engine::{Entry, Key as RowKey};
 use lazuli_model::Timestamp;
 use lazuli_model::table::{Entity, Filter, Key, Value};
 

@@ -1,0 +1,189 @@
+"""File shares over SMB, by clients that nobody here wrote; and what one door does, seen through the other."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import textwrap
+import uuid
+
+import pytest
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.storage.fileshare import ShareServiceClient
+
+from server import ACCOUNT, CACHE, KEY
+
+PYTHON = CACHE / "smb/bin/python"
+needs_python = pytest.mark.skipif(not PYTHON.exists(), reason="conformance/install makes it")
+
+
+def port_of(server):
+    line = next((line for line in server.banner if line.strip().startswith("SMB")), None)
+    if line is None:
+        pytest.skip("no SMB here")
+    return int(line.split("-p ")[1].split()[0])
+
+
+@pytest.fixture
+def share(server):
+    client = ShareServiceClient.from_connection_string(server.connection_string, retry_total=0)
+    share = client.create_share(f"smb-{uuid.uuid4().hex[:12]}")
+    share.port = port_of(server)
+    yield share
+    share.delete_share()
+
+
+def smbclient(share, commands, *flags, cwd=None, check=True, name=None):
+    command = ["smbclient", "-p", str(share.port), "-U", f"{ACCOUNT}%{KEY}", *flags, f"//127.0.0.1/{name or share.share_name}", "-c", commands]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def python(code, *arguments):
+    done = subprocess.run([PYTHON, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("flags", [
+    ("-m", "SMB2_02"), ("-m", "SMB2_10"), ("-m", "SMB3_00"), ("-m", "SMB3_02"), ("-m", "SMB3_11"),
+    ("--client-protection=sign",), ("--client-protection=encrypt",),
+])
+def test_smbclient_takes_a_tree_up_and_down(share, tmp_path, flags):
+    up, down = tmp_path / "up", tmp_path / "down"
+    (up / "a/b").mkdir(parents=True)
+    down.mkdir()
+    files = {"one": b"1", "a/two": os.urandom(70_000), "a/b/three": os.urandom(3_000_000), "a/empty": b""}
+    for name, content in files.items():
+        (up / name).write_bytes(content)
+    smbclient(share, "recurse; prompt; mput *", *flags, cwd=up)
+    assert share.get_file_client("a/b/three").download_file().readall() == files["a/b/three"]
+    smbclient(share, "recurse; prompt; mget *", *flags, cwd=down)
+    for name, content in files.items():
+        assert (down / name).read_bytes() == content
+    listed = smbclient(share, "rename one other; ls; del other; deltree a; ls", *flags)
+    assert "other" in listed
+    assert list(share.list_directories_and_files()) == []
+
+
+def test_shares_are_listed_and_strangers_are_not_let_in(share):
+    done = subprocess.run(["smbclient", "-p", str(share.port), "-U", f"{ACCOUNT}%{KEY}", "-L", "127.0.0.1"], capture_output=True, text=True, timeout=60)
+    assert share.share_name in done.stdout and "IPC$" in done.stdout
+    for user in (f"{ACCOUNT}%wrong", "nobody%" + KEY, "%"):
+        command = ["smbclient", "-p", str(share.port), "-U", user, f"//127.0.0.1/{share.share_name}", "-c", "ls"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0 and "NT_STATUS_" in done.stdout + done.stderr
+    assert "NT_STATUS_BAD_NETWORK_NAME" in smbclient(share, "ls", check=False, name="nosuchshare")
+
+
+@needs_python
+def test_smbprotocol_and_rest_see_each_other(share):
+    """Share modes, locks and a pending deletion of an SMB client refuse REST calls by name."""
+    file = share.get_file_client("held.txt")
+    file.upload_file(b"0123456789")
+    held = subprocess.Popen([PYTHON, "-c", textwrap.dedent("""
+        import sys
+        import smbclient
+        from smbprotocol.file_info import FileDispositionInformation
+        share, port, user, key = sys.argv[1:]
+        smbclient.ClientConfig(username=user, password=key)
+        path = rf"\\\\127.0.0.1\\{share}\\held.txt"
+        for line in sys.stdin:
+            if line.strip() == "exclusive":
+                open_ = smbclient.open_file(path, mode="rb", share_access="", port=int(port))
+            elif line.strip() == "shared":
+                open_ = smbclient.open_file(path, mode="r+b", share_access="rwd", port=int(port))
+            elif line.strip() == "close":
+                open_.close()
+            print("done", flush=True)
+    """), share.share_name, str(share.port), ACCOUNT, KEY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(word):
+        held.stdin.write(word + "\n")
+        held.stdin.flush()
+        assert held.stdout.readline().strip() == "done"
+
+    try:
+        ask("exclusive")
+        for call in (lambda: file.download_file().readall(), lambda: file.upload_range(b"x", 0, 1), file.delete_file):
+            with pytest.raises(HttpResponseError) as refused:
+                call()
+            assert refused.value.error_code == "SharingViolation"
+        assert file.get_file_properties().size == 10
+        handles = list(file.list_handles())
+        assert len(handles) == 1
+        ask("close")
+        file.upload_range(b"x", 0, 1)
+        assert list(file.list_handles()) == []
+        ask("shared")
+        assert file.download_file().readall() == b"x123456789"
+        with pytest.raises(HttpResponseError) as refused:
+            file.delete_file()
+        assert refused.value.error_code == "SharingViolation"
+        assert file.close_all_handles()["closed_handles_count"] == 1
+        file.delete_file()
+        with pytest.raises(ResourceNotFoundError):
+            file.get_file_properties()
+    finally:
+        held.kill()
+        held.wait()
+
+
+@needs_python
+def test_impacket_takes_files_up_and_down(share):
+    python("""
+        import io, os, sys
+        from impacket.smbconnection import SMBConnection
+        share, port, user, key = sys.argv[1:]
+        client = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=int(port))
+        client.login(user, key)
+        content = os.urandom(200_000)
+        client.createDirectory(share, "d")
+        client.putFile(share, r"d\\f", io.BytesIO(content).read)
+        back = io.BytesIO()
+        client.getFile(share, r"d\\f", back.write)
+        assert back.getvalue() == content
+        client.rename(share, r"d\\f", r"d\\g")
+        names = [entry.get_longname() for entry in client.listPath(share, r"d\\*")]
+        assert sorted(names) == [".", "..", "g"], names
+        client.deleteFile(share, r"d\\g")
+        client.deleteDirectory(share, "d")
+        assert share in [found["shi1_netname"][:-1] for found in client.listShares()]
+    """, share.share_name, share.port, ACCOUNT, KEY)
+
+
+def test_rclone_takes_a_tree_up_and_down(share, tmp_path):
+    rclone = CACHE / "bin/rclone"
+    if not rclone.exists():
+        pytest.skip("conformance/install makes it")
+    up = tmp_path / "up"
+    (up / "deep/er").mkdir(parents=True)
+    for number in range(20):
+        (up / f"deep/er/{number}").write_bytes(os.urandom(number * 1000))
+    hidden = subprocess.run([rclone, "obscure", KEY], capture_output=True, text=True, check=True).stdout.strip()
+    remote = f":smb,host=127.0.0.1,port={share.port},user={ACCOUNT},pass={hidden}:{share.share_name}/tree"
+    empty = {**os.environ, "RCLONE_CONFIG": str(tmp_path / "none")}
+    subprocess.run([rclone, "copy", up, remote], check=True, timeout=120, env=empty)
+    subprocess.run([rclone, "copy", remote, tmp_path / "down"], check=True, timeout=120, env=empty)
+    for file in up.rglob("*"):
+        if file.is_file():
+            assert (tmp_path / "down" / file.relative_to(up)).read_bytes() == file.read_bytes()
+    subprocess.run([rclone, "purge", remote], check=True, timeout=120, env=empty)
+    assert list(share.list_directories_and_files()) == []
+
+
+@pytest.mark.skipif(not shutil.which("smbtorture"), reason="Debian's samba-testsuite")
+def test_samba_tests_that_pass_still_do(server):
+    """A bounded part of Samba's own suite: what is listed as passing, of the suites that take little time."""
+    torture = pathlib.Path(__file__).parents[1] / "smbtorture"
+    client = ShareServiceClient.from_connection_string(server.connection_string, retry_total=0)
+    for name in ("share", "share2", "share3", "share4"):
+        try:
+            client.create_share(name)
+        except HttpResponseError:
+            pass
+    suites = ["read", "rw", "sharemode", "deny", "compound", "compound_find", "rename", "lock", "lease", "durable-open", "tcon", "fileid"]
+    done = subprocess.run(["python3", torture, "--port", str(port_of(server)), *suites], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout

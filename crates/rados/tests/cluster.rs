@@ -1,0 +1,128 @@
+//! The suite over a real cluster. `conformance/ceph up` makes one; `LAZULI_CEPH_CONF` and `LAZULI_POOL` say where it is.
+//!
+//!     eval "$(conformance/ceph env)" && cargo test -p lazuli-rados --features cluster
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use lazuli_engine::rados::{Found, Options as EngineOptions, Pool, ReadStep, Trouble, WriteStep};
+use lazuli_engine::{BoxFuture, Clock, Engine, Rados, Stamp, suite};
+use lazuli_rados::{Cluster, Options};
+
+fn connect() -> Cluster {
+    let configuration = std::env::var("LAZULI_CEPH_CONF").expect("LAZULI_CEPH_CONF: see conformance/ceph env");
+    let pool = std::env::var("LAZULI_POOL").unwrap_or_else(|_| "lazuli".into());
+    let options =
+        Options { configuration: configuration.into(), user: "admin".into(), pool, patience: Duration::from_secs(30) };
+    Cluster::connect(&options).expect("the cluster of conformance/ceph is up")
+}
+
+/// A name that no run before this one has used.
+#[expect(clippy::disallowed_methods, reason = "runs of this test have to differ")]
+fn unique() -> u128 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+    now << 16 | u128::from(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The pool under names of this run alone, so that the suite finds its spaces empty.
+struct Apart(Cluster, u128);
+
+impl Pool for Apart {
+    fn write(&self, object: &str, steps: Vec<WriteStep>) -> BoxFuture<'static, Result<(), Trouble>> {
+        self.0.write(&format!("test.{:x}.{object}", self.1), steps)
+    }
+
+    fn read(
+        &self,
+        object: &str,
+        steps: Vec<ReadStep>,
+    ) -> BoxFuture<'static, Result<lazuli_engine::rados::Reading, Trouble>> {
+        self.0.read(&format!("test.{:x}.{object}", self.1), steps)
+    }
+}
+
+fn gateway(pool: &Arc<dyn Pool>, clock: Clock, split_rows: usize) -> Arc<dyn Engine> {
+    let options = EngineOptions { split_rows, ..EngineOptions::default() };
+    Arc::new(Rados::new(pool.clone(), suite::layout, Arc::new(clock), unique(), options))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_librados_says() {
+    let pool = connect();
+    let name = format!("test.{:x}", unique());
+    let key = |text: &'static str| Bytes::from_static(text.as_bytes());
+    let rows = |limit| {
+        vec![ReadStep::Range { after: key("a"), prefix: key(""), limit }, ReadStep::Rows(vec![key("a"), key("x")])]
+    };
+    assert_eq!(pool.read(&name, rows(1)).await, Err(Trouble::Missing));
+    assert_eq!(pool.write(&name, vec![WriteStep::Delete]).await, Err(Trouble::Missing));
+    let set = WriteStep::Set(vec![(key("a"), key("1")), (key("b"), Bytes::new()), (key("c"), key("3"))]);
+    let absent = WriteStep::Compare { key: key("a"), value: Bytes::new() };
+    assert_eq!(pool.write(&name, vec![absent.clone(), set.clone()]).await, Ok(()), "an absent row compares as empty");
+    assert_eq!(pool.write(&name, vec![absent, WriteStep::Remove(vec![key("c")])]).await, Err(Trouble::Changed));
+    let found = pool.read(&name, rows(1)).await.expect("it is there");
+    let expected = vec![
+        Found::Rows { rows: vec![(key("b"), Bytes::new())], more: true },
+        Found::Rows { rows: vec![(key("a"), key("1"))], more: false },
+    ];
+    assert_eq!(found.found, expected);
+    let same = WriteStep::Compare { key: key("a"), value: key("1") };
+    let change =
+        vec![same, WriteStep::Clear, WriteStep::Set(vec![(key("d"), key("4"))]), WriteStep::Write(key("bytes"))];
+    assert_eq!(pool.write(&name, change).await, Ok(()));
+    let steps = vec![
+        ReadStep::Keys { after: Bytes::new(), limit: 9 },
+        ReadStep::Bytes { offset: 2, length: 9 },
+        ReadStep::Bytes { offset: 9, length: 9 },
+    ];
+    let later = pool.read(&name, steps).await.expect("it is there");
+    assert!(later.version > found.version);
+    let expected = vec![
+        Found::Rows { rows: vec![(key("d"), Bytes::new())], more: false },
+        Found::Bytes(key("tes")),
+        Found::Bytes(Bytes::new()),
+    ];
+    assert_eq!(later.found, expected);
+    // Nobody waits for these; they happen all the same, and what they use is freed.
+    drop(pool.write(&name, vec![WriteStep::Delete]));
+    drop(pool.read(&name, vec![ReadStep::Bytes { offset: 0, length: 1 << 20 }]));
+    while pool.read(&name, rows(1)).await != Err(Trouble::Missing) {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cluster_tells_the_time() {
+    let told = connect().time().expect("the monitors answer");
+    let here = Clock::system().now();
+    assert!(told.0.abs_diff(here.0) < 10 * 10_000_000, "{told:?} there, {here:?} here");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite() {
+    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    suite::all(gateway(&pool, Clock::system(), 64_000), 1).await;
+}
+
+/// Shards that are split all the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_in_small_shards() {
+    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    suite::all(gateway(&pool, Clock::system(), 12), 2).await;
+}
+
+/// Gateways whose clocks are five seconds and an hour apart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gateways_with_clocks_of_their_own() {
+    const SECOND: u64 = 10_000_000;
+    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    let gateways =
+        [3_600, 5, 0].map(|ahead| gateway(&pool, Clock::new(move || Stamp(SECOND * (100_000 + ahead))), 64_000));
+    let mut last = Stamp(0);
+    for turn in 0..6 {
+        let gateway = &gateways[turn % 3];
+        last = suite::stamps(gateway, last).await;
+        suite::programs(gateway, turn as u64).await;
+    }
+}

@@ -1,0 +1,473 @@
+//! One connection: a task that reads frames and one that writes them. NEGOTIATE, SESSION_SETUP, LOGOFF and the tree commands are run as they are
+//! read, since what follows depends on them; everything else is a task for each compound.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+
+use super::dispatch::{self, Chain};
+use super::notices::end_watch;
+use super::opens::{Open, What};
+use super::pending::Pending;
+use super::{Gateway, LIMITS};
+use crate::packet::error::ErrorData;
+use crate::packet::frame::{self, Kind};
+use crate::packet::header::Target;
+use crate::packet::{Command, Header, Request, Response};
+use crate::session::{Close, Connection, ConnectionId, Received, Reply};
+use crate::status::Status;
+
+/// What is kept of an answer until it is written.
+pub(crate) struct Outgoing {
+    frame: Frame,
+    /// The session ends with this answer, which it still signs.
+    ends: Option<u64>,
+    /// What it counts for, on its connection.
+    _holds: Vec<OwnedSemaphorePermit>,
+}
+
+enum Frame {
+    Replies(Vec<Reply>),
+    Raw(BytesMut),
+    Close,
+}
+
+impl Outgoing {
+    pub fn replies(replies: Vec<Reply>) -> Self {
+        Self { frame: Frame::Replies(replies), ends: None, _holds: Vec::new() }
+    }
+}
+
+pub(crate) struct Client {
+    pub gateway: Arc<Gateway>,
+    pub id: ConnectionId,
+    pub peer: SocketAddr,
+    connection: Mutex<Connection>,
+    out: mpsc::UnboundedSender<Outgoing>,
+    /// How many requests are under way about each open, by its volatile id: it is closed after those that came before.
+    busy: Mutex<HashMap<u64, usize>>,
+    idle: tokio::sync::Notify,
+    /// Requests that may take long, by message.
+    pending: Mutex<HashMap<u64, Arc<Pending>>>,
+    requests: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+impl Gateway {
+    /// Serves one connection to its end.
+    pub async fn serve<S>(self: Arc<Self>, socket: S, peer: SocketAddr, mut stop: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let Ok(stranger) = self.strangers.clone().try_acquire_owned() else {
+            return tracing::debug!(%peer, "too many connections that nobody has logged on to");
+        };
+        self.counts.connections.fetch_add(1, Ordering::Relaxed);
+        let id = ConnectionId(self.number());
+        let (out, outgoing) = mpsc::unbounded_channel();
+        let client = Arc::new(Client {
+            gateway: self.clone(),
+            id,
+            peer,
+            connection: Mutex::new(Connection::new(id)),
+            out,
+            busy: Mutex::default(),
+            idle: tokio::sync::Notify::new(),
+            pending: Mutex::default(),
+            requests: Arc::new(Semaphore::new(LIMITS.requests)),
+            bytes: Arc::new(Semaphore::new(LIMITS.bytes)),
+        });
+        self.clients().insert(id, Arc::downgrade(&client));
+        let (reader, writer) = tokio::io::split(socket);
+        let writing = tokio::spawn(client.clone().write(writer, outgoing));
+        tokio::select! {
+            closed = client.clone().read(reader, stranger) => {
+                if let Some(close) = closed {
+                    tracing::debug!(%peer, ?close, "an SMB connection was ended");
+                }
+            }
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        client.end().await;
+        writing.abort();
+        self.clients().remove(&id);
+        self.counts.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Client {
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn with_connection<T>(&self, act: impl FnOnce(&mut Connection) -> T) -> T {
+        act(&mut self.connection())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, Arc<Pending>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The header of an answer, with the credits that it grants.
+    pub fn header(&self, request: &Header, session: u64, status: Status) -> Header {
+        self.connection().answer(request, session, status)
+    }
+
+    /// Nobody may be there to write it: then the connection is over.
+    pub fn send(&self, outgoing: Outgoing) {
+        let _ = self.out.send(outgoing);
+    }
+
+    pub fn close(&self) {
+        self.send(Outgoing { frame: Frame::Close, ends: None, _holds: Vec::new() });
+    }
+
+    /// Why the connection ended, unless the client simply went away.
+    async fn read<R: AsyncRead + Unpin>(
+        self: Arc<Self>,
+        mut reader: R,
+        stranger: OwnedSemaphorePermit,
+    ) -> Option<Close> {
+        let mut stranger = Some(stranger);
+        let mut impatience = (self.gateway.alarm)(LIMITS.logon);
+        loop {
+            let known = self.connection().is_known();
+            if known {
+                stranger = None;
+            }
+            let frame = tokio::select! {
+                frame = self.frame(&mut reader) => frame,
+                () = &mut impatience, if stranger.is_some() => return None,
+            };
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return None,
+                Err(close) => return Some(close),
+            };
+            self.gateway.counts.bytes_in.fetch_add(frame.len() as u64, Ordering::Relaxed);
+            if let Err(close) = self.take(frame).await {
+                return Some(close);
+            }
+        }
+    }
+
+    async fn frame<R: AsyncRead + Unpin>(&self, reader: &mut R) -> Result<Option<BytesMut>, Close> {
+        let mut head = [0; frame::FRAME_HEAD];
+        if reader.read_exact(&mut head).await.is_err() {
+            return Ok(None);
+        }
+        let max = self.connection().frame_max();
+        let length = frame::length(head, max)?;
+        // No more room than has come, until it is known who sends.
+        let mut message = BytesMut::with_capacity(length.min(1 << 20));
+        let mut rest = reader.take(length as u64);
+        while message.len() < length {
+            match rest.read_buf(&mut message).await {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(message))
+    }
+
+    async fn take(self: &Arc<Self>, frame: BytesMut) -> Result<(), Close> {
+        let length = frame.len();
+        let now = self.gateway.now();
+        if Kind::of(&frame)? == Kind::Legacy {
+            let answer = self.connection().negotiate_legacy(&self.gateway.policy, frame.freeze(), now)?;
+            self.send(Outgoing { frame: Frame::Raw(answer), ends: None, _holds: Vec::new() });
+            return Ok(());
+        }
+        let mut received = {
+            let mut connection = self.connection();
+            let sessions = self.gateway.sessions();
+            connection.receive(frame, &sessions, now)?
+        };
+        received.retain(|received| {
+            let cancels = received.header.command == Command::Cancel;
+            if cancels && received.accept().is_ok() {
+                self.cancel(&received.header);
+            }
+            !cancels
+        });
+        let in_order = |received: &Received| match received.header.command {
+            Command::Negotiate
+            | Command::SessionSetup
+            | Command::Logoff
+            | Command::TreeConnect
+            | Command::TreeDisconnect => true,
+            Command::Create
+            | Command::Close
+            | Command::Flush
+            | Command::Read
+            | Command::Write
+            | Command::Lock
+            | Command::Ioctl
+            | Command::Cancel
+            | Command::Echo
+            | Command::QueryDirectory
+            | Command::ChangeNotify
+            | Command::QueryInfo
+            | Command::SetInfo
+            | Command::OplockBreak
+            | Command::Unknown(_) => false,
+        };
+        if received.is_empty() {
+            return Ok(());
+        }
+        if received.iter().any(in_order) {
+            return self.compound(received, Vec::new()).await;
+        }
+        let Ok(request) = self.requests.clone().try_acquire_owned() else {
+            return self.refuse(&received);
+        };
+        for received in &received {
+            self.enter(received);
+        }
+        let asked: usize = received.iter().map(asks).sum();
+        let cost = u32::try_from((length + asked).min(LIMITS.bytes)).unwrap_or(u32::MAX);
+        let bytes = self.bytes.clone().acquire_many_owned(cost).await.map_err(|_| Close::Exhausted)?;
+        let client = self.clone();
+        tokio::spawn(async move {
+            if let Err(close) = client.compound(received, vec![request, bytes]).await {
+                tracing::debug!(peer = %client.peer, ?close, "an SMB connection was ended");
+                client.close();
+            }
+        });
+        Ok(())
+    }
+
+    fn refuse(&self, received: &[Received]) -> Result<(), Close> {
+        let reply = |received: &Received| {
+            let header = self.header(&received.header, received.session, Status::InsufficientResources);
+            Reply { header, response: Response::Error(ErrorData::None), answer: received.refusal() }
+        };
+        self.send(Outgoing::replies(received.iter().map(reply).collect()));
+        Ok(())
+    }
+
+    /// The messages of a frame, one after the other.
+    async fn compound(
+        self: &Arc<Self>,
+        received: Vec<Received>,
+        holds: Vec<OwnedSemaphorePermit>,
+    ) -> Result<(), Close> {
+        let ready = Mutex::new(Vec::new());
+        let mut chain = Chain::default();
+        for received in &received {
+            let reply = dispatch::one(self, received, &mut chain, &ready).await;
+            if !chain.waited {
+                self.leave(received);
+            }
+            let reply = reply?;
+            ready.lock().unwrap_or_else(PoisonError::into_inner).push(reply);
+        }
+        let replies = ready.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.send(Outgoing { frame: Frame::Replies(replies), ends: chain.leaves, _holds: holds });
+        Ok(())
+    }
+
+    async fn write<W: AsyncWrite + Unpin>(
+        self: Arc<Self>,
+        mut writer: W,
+        mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
+    ) {
+        while let Some(Outgoing { frame, ends, _holds }) = outgoing.recv().await {
+            let encoded = match frame {
+                Frame::Raw(bytes) => Ok(crate::packet::compound::Encoded { head: bytes, payload: bytes::Bytes::new() }),
+                Frame::Replies(replies) if replies.is_empty() => continue,
+                Frame::Replies(replies) => {
+                    let mut connection = self.connection();
+                    let mut sessions = self.gateway.sessions();
+                    connection.send(replies, &mut sessions)
+                }
+                Frame::Close => Err(Close::Protocol),
+            };
+            let Ok(encoded) = encoded else { break };
+            // Before the client can know it.
+            if let Some(session) = ends {
+                let mut sessions = self.gateway.sessions();
+                if let Some(ended) = sessions.remove(session) {
+                    sessions.bury(ended);
+                }
+            }
+            self.gateway.counts.bytes_out.fetch_add(encoded.len() as u64, Ordering::Relaxed);
+            let head = frame::head(encoded.len());
+            let mut whole = Buf::chain(Buf::chain(head.as_slice(), encoded.head), encoded.payload);
+            if writer.write_all_buf(&mut whole).await.is_err() {
+                break;
+            }
+        }
+        let _ = writer.shutdown().await;
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request about an open has come in.
+    fn enter(&self, received: &Received) {
+        if let Some(id) = works_on(received) {
+            *self.busy().entry(id).or_default() += 1;
+        }
+    }
+
+    /// It is done, or waits for something else.
+    pub fn leave(&self, received: &Received) {
+        let Some(id) = works_on(received) else { return };
+        let mut busy = self.busy();
+        match busy.get_mut(&id) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) | None => {
+                busy.remove(&id);
+            }
+        }
+        self.idle.notify_waiters();
+    }
+
+    /// Until the requests about an open that came before are done.
+    pub async fn idle(&self, id: u64) {
+        loop {
+            let mut idle = std::pin::pin!(self.idle.notified());
+            idle.as_mut().enable();
+            if !self.busy().contains_key(&id) {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// A request that may take long, from now on until `finish`.
+    pub fn begin(&self, received: &Received, tree: u32) -> Arc<Pending> {
+        let pending = Arc::new(Pending::new(received.session, tree));
+        self.pending().insert(received.header.message_id, pending.clone());
+        pending
+    }
+
+    pub fn finish(&self, received: &Received) {
+        self.pending().remove(&received.header.message_id);
+    }
+
+    fn cancel(&self, header: &Header) {
+        let pending = self.pending();
+        let found = match header.target {
+            Target::Async { id } => pending.values().find(|pending| pending.id.load(Ordering::SeqCst) == id),
+            Target::Sync { .. } => pending.get(&header.message_id),
+        };
+        if let Some(found) = found {
+            found.end(Status::Cancelled);
+        }
+    }
+
+    /// What waits for a session, or one of its trees, does so no more.
+    pub fn end_pending(&self, session: u64, tree: Option<u32>, status: Status) {
+        let ended =
+            |pending: &&Arc<Pending>| pending.session == session && tree.is_none_or(|tree| pending.tree == tree);
+        self.pending().values().filter(ended).for_each(|pending| pending.end(status));
+    }
+
+    /// The connection is over.
+    async fn end(&self) {
+        self.pending().values().for_each(|pending| pending.end(Status::Cancelled));
+        let over = self.gateway.sessions().disconnect(self.id);
+        for session in over {
+            self.gateway.end_opens(session.id, None, true).await;
+        }
+    }
+}
+
+/// The open that a request is about, by its volatile id, unless it closes it.
+fn works_on(received: &Received) -> Option<u64> {
+    // Where each command has the id, behind the header.
+    let at = match received.header.command {
+        Command::Flush | Command::Lock | Command::Ioctl | Command::QueryDirectory | Command::ChangeNotify => 8,
+        Command::Read | Command::Write | Command::SetInfo => 16,
+        Command::QueryInfo => 24,
+        Command::Negotiate
+        | Command::SessionSetup
+        | Command::Logoff
+        | Command::TreeConnect
+        | Command::TreeDisconnect
+        | Command::Create
+        | Command::Close
+        | Command::Cancel
+        | Command::Echo
+        | Command::OplockBreak
+        | Command::Unknown(_) => return None,
+    };
+    let at = crate::packet::header::HEADER_SIZE + at + 8;
+    let id = received.message.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)?;
+    (id != u64::MAX).then_some(id)
+}
+
+/// Bytes that a request asks for.
+fn asks(received: &Received) -> usize {
+    match Request::parse(received.header.command, received.message.clone()) {
+        Ok(Request::Read(read)) => read.length as usize,
+        Ok(_) | Err(_) => 0,
+    }
+}
+
+impl Gateway {
+    /// Closes what a session holds open, or what of it is in one tree. What is durable is kept for a while, if the client has not said goodbye.
+    pub(crate) async fn end_opens(self: &Arc<Self>, session: u64, tree: Option<u32>, lost: bool) {
+        let held: Vec<Arc<Open>> = {
+            let opens = self.opens();
+            let of_session = |open: &&Arc<Open>| {
+                let state = open.state();
+                state.session == session && tree.is_none_or(|tree| state.tree == tree)
+            };
+            opens.all().filter(of_session).cloned().collect()
+        };
+        for open in held {
+            match open.durable {
+                Some(durable) if lost => self.keep(open, durable.seconds),
+                Some(_) | None => {
+                    self.opens().remove(open.id);
+                    end_watch(&open, Status::NotifyCleanup);
+                    self.close_open(&open).await;
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn close_open(&self, open: &Open) {
+        let What::File(file) = &open.what else { return };
+        if file.at.snapshot.is_some() {
+            return;
+        }
+        if let Err(failure) = self.store.close_handle(&file.at.share, file.at.file, file.at.handle).await {
+            tracing::debug!(?failure, "a handle could not be closed");
+        }
+    }
+
+    /// A durable open waits for its client.
+    fn keep(self: &Arc<Self>, open: Arc<Open>, seconds: u64) {
+        let lost = {
+            let mut state = open.state();
+            (state.session, state.tree) = (0, 0);
+            state.lost += 1;
+            state.lost
+        };
+        let gateway = self.clone();
+        tokio::spawn(async move {
+            (gateway.alarm)(std::time::Duration::from_secs(seconds)).await;
+            let over = {
+                let mut opens = gateway.opens();
+                let still = {
+                    let state = open.state();
+                    state.session == 0 && state.lost == lost
+                };
+                still && opens.remove(open.id).is_some()
+            };
+            if over {
+                gateway.close_open(&open).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! What clients hold open here.
+//!
+//! Held true: an open is in the table from the answer to its CREATE to its CLOSE, or until its session, tree or connection ends; one that is
+//! durable outlives its connection for a time, belonging to no session meanwhile.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lazuli_model::file::arbiter::Cache;
+use lazuli_model::file::{Frozen, Kind};
+use lazuli_store::{Change, HandleAt};
+use tokio::sync::Notify;
+
+use super::LIMITS;
+use crate::packet::create::{Access, CreateOptions};
+use crate::packet::file::FileId;
+use crate::rpc::Pipe;
+use crate::status::Status;
+
+/// Changes that are kept for a client until it asks for them. With more, it is told to list the directory anew.
+const CHANGES_MAX: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub id: FileId,
+    /// Who opened it: an account's name.
+    pub account: String,
+    pub what: What,
+    pub access: Access,
+    pub options: CreateOptions,
+    pub durable: Option<Durable>,
+    /// What names the client, also after it has lost its connection.
+    pub client: [u8; 16],
+    state: Mutex<State>,
+    /// Something in `State::watch` has changed.
+    pub changed: Notify,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    File(File),
+    Pipe(Mutex<(Pipe, Vec<u8>)>),
+}
+
+#[derive(Debug)]
+pub(crate) struct File {
+    pub at: HandleAt,
+    pub kind: Kind,
+    pub cache: Cache,
+    /// Its lease is of the second version.
+    pub second: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Durable {
+    /// Of the second version, which the client names it by.
+    pub create: Option<[u8; 16]>,
+    pub seconds: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// 0 while it waits for its client to come back.
+    pub session: u64,
+    pub tree: u32,
+    /// How often its client has lost its connection.
+    pub lost: u32,
+    pub frozen: Frozen,
+    pub position: u64,
+    pub mode: u32,
+    pub listing: Option<Listing>,
+    pub watch: Watch,
+    /// Of durable opens: the last number of each lock sequence, so that a repeated request is known.
+    pub sequences: HashMap<u32, u8>,
+}
+
+/// How far QUERY_DIRECTORY has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub pattern: String,
+    /// `.` and `..` that were given.
+    pub dots: u8,
+    pub from: Vec<u8>,
+    pub over: bool,
+    pub any: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub set: bool,
+    pub changes: Vec<Change>,
+    pub overflown: bool,
+    /// The directory is to go, or is closed.
+    pub over: Option<Status>,
+}
+
+impl Watch {
+    pub fn push(&mut self, changes: Vec<Change>) {
+        if self.changes.len() + changes.len() > CHANGES_MAX {
+            self.overflown = true;
+            self.changes.clear();
+        }
+        if !self.overflown {
+            self.changes.extend(changes);
+        }
+    }
+}
+
+impl Open {
+    pub fn new(id: FileId, account: String, client: [u8; 16], what: What, session: u64, tree: u32) -> Self {
+        let state = State { session, tree, ..State::default() };
+        Self {
+            id,
+            account,
+            what,
+            access: Access::ALL,
+            options: CreateOptions::default(),
+            durable: None,
+            client,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn file(&self) -> Result<&File, Status> {
+        match &self.what {
+            What::File(file) => Ok(file),
+            What::Pipe(_) => Err(Status::InvalidDeviceRequest),
+        }
+    }
+
+    /// Whether the client was given any of these rights.
+    pub fn may(&self, any_of: Access) -> Result<(), Status> {
+        if self.access.0 & any_of.0 == 0 { Err(Status::AccessDenied) } else { Ok(()) }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Opens {
+    by_id: HashMap<u64, Arc<Open>>,
+    by_handle: HashMap<u64, u64>,
+}
+
+impl Opens {
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.by_id.len() >= LIMITS.opens
+    }
+
+    pub fn insert(&mut self, open: Arc<Open>) {
+        if let What::File(file) = &open.what
+            && file.at.snapshot.is_none()
+        {
+            self.by_handle.insert(file.at.handle, open.id.volatile);
+        }
+        self.by_id.insert(open.id.volatile, open);
+    }
+
+    /// The one that a session has under this id.
+    pub fn get(&self, id: FileId, session: u64) -> Option<Arc<Open>> {
+        let open = self.by_id.get(&id.volatile).filter(|open| open.id == id)?;
+        (open.state().session == session).then(|| open.clone())
+    }
+
+    pub fn by_handle(&self, handle: u64) -> Option<Arc<Open>> {
+        self.by_handle.get(&handle).and_then(|id| self.by_id.get(id)).cloned()
+    }
+
+    pub fn remove(&mut self, id: FileId) -> Option<Arc<Open>> {
+        let open = self.by_id.remove(&id.volatile)?;
+        if let What::File(file) = &open.what {
+            self.by_handle.remove(&file.at.handle);
+        }
+        Some(open)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Open>> {
+        self.by_id.values()
+    }
+}
