@@ -295,20 +295,14 @@ pub static SETTINGS: &[Setting] = &[
         values: "POLICY|off",
         about: "a lifecycle management policy, in JSON as Azure has it; @FILE reads it from there",
         get: |settings| settings.lifecycle.as_ref().map_or_else(|| "off".into(), |policy| policy.document().into()),
-        set: |settings, text| match text {
-            "off" | "" => Some(settings.lifecycle = None),
-            text => lifecycle::Policy::parse(text).ok().map(|policy| settings.lifecycle = Some(policy)),
-        },
+        set: |settings, text| document(text, lifecycle::Policy::parse).map(|policy| settings.lifecycle = policy),
     },
     Setting {
         name: "inventory",
         values: "POLICY|off",
         about: "an inventory policy, in JSON as Azure has it; @FILE reads it from there",
         get: |settings| settings.inventory.as_ref().map_or_else(|| "off".into(), |policy| policy.document().into()),
-        set: |settings, text| match text {
-            "off" | "" => Some(settings.inventory = None),
-            text => inventory::Policy::parse(text).ok().map(|policy| settings.inventory = Some(policy)),
-        },
+        set: |settings, text| document(text, inventory::Policy::parse).map(|policy| settings.inventory = policy),
     },
     Setting {
         name: "copy-sources",
@@ -404,6 +398,14 @@ impl AccountSettings {
             Some(suffix) => host.ends_with(suffix) || authority.ends_with(suffix),
             None => host == pattern || authority == *pattern,
         })
+    }
+}
+
+/// A document, or none.
+fn document<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Option<Option<T>> {
+    match text {
+        "off" | "" => Some(None),
+        text => parse(text).ok().map(Some),
     }
 }
 
