@@ -5,7 +5,7 @@ without having made them, all of them plain and all on one account. This puts ba
 
 * shares that an earlier test had left: their quota, tier and metadata, snapshots, and leases on either, as the first listing of shares
   shows them; without a listing, a lease where deleting was refused for want of its id, and a snapshot where one is named;
-* blobs that an earlier test had left, as they are read or listed;
+* blobs that an earlier test had left, as they are read or listed, or as the tier shows that a blob has taken over from the one it replaced;
 * the second account of those that copy between two, and the secondary endpoint of one;
 * bearer tokens (bearers.py), and hosts elsewhere that are copied from (elsewhere.py);
 * signatures that were wrong as they were sent (a SAS without an expiry), which the tool would take away.
@@ -103,6 +103,8 @@ class Prepared(Bearers, Elsewhere, replay.Session):
         for share, query in self.leased:
             self.break_lease(share, query)
         super().cleanup()
+        if any(e.service == "blob" and b"<StaticWebsite><Enabled>true" in e.body for e in self.entries):
+            self.create_or_delete("blob", "$web", False)  # it came with the website
         with self.acting_on("another"):
             for service, name in dict.fromkeys(self.remote_made):
                 self.create_or_delete(service, name, False)
@@ -113,6 +115,7 @@ class Prepared(Bearers, Elsewhere, replay.Session):
         super().prerequisites()
         if replay.grouping(self.entries) == "blob":
             self.restore_blobs()
+            self.restore_tiers()
         if replay.grouping(self.entries) != "file":
             return
         made = {unquote(e.path).strip("/") for e in self.entries if super(Prepared, self).creation(e) and e.status < 300}
@@ -161,6 +164,22 @@ class Prepared(Bearers, Elsewhere, replay.Session):
             self.admin("blob", "PUT", "/" + quote(path), body=body, extra={"x-ms-blob-type": "BlockBlob"} | headers)
             self.prepared["blobs"] += 1
 
+    def restore_tiers(self):
+        """blobs that were put without a word of a tier, and have one all the same, which is not the account's: the ones before had it"""
+        seen = set()
+        for at, e in enumerate(self.entries):
+            put = e.service == "blob" and e.method == "PUT" and e.headers.get("x-ms-blob-type") == "BlockBlob" and e.status == 201
+            if not put or e.path in seen:
+                continue
+            seen.add(e.path)
+            after = next((one for one in self.entries[at + 1:] if one.path == e.path), None)
+            if after is None or after.method != "HEAD" or after.query or "x-ms-access-tier" in e.headers:
+                continue
+            tier = after.rheaders.get("x-ms-access-tier")
+            if tier in ("Hot", "Cool", "Cold") and "x-ms-access-tier-inferred" not in after.rheaders:
+                self.admin("blob", "PUT", e.path, extra={"x-ms-blob-type": "BlockBlob", "x-ms-access-tier": tier})
+                self.prepared["blobs"] += 1
+
     def restore_place(self, share, names, e):
         """a file or directory whose handles are listed; what has a dot in its name was a file"""
         if "comp=listhandles" not in e.query or not names:
@@ -202,6 +221,9 @@ class Prepared(Bearers, Elsewhere, replay.Session):
         extra = {"x-ms-share-quota": said("Quota")}
         if said("AccessTier") in ("Hot", "Cool"):
             extra["x-ms-access-tier"] = said("AccessTier")
+        if said("EnabledProtocols") == "NFS":  # which the tool's is not, and cannot become
+            extra |= {"x-ms-enabled-protocols": "NFS", "x-ms-root-squash": said("RootSquash")}
+            self.create_or_delete("file", share, False)
         if self.admin("file", "PUT", "/" + share, "restype=share", extra=extra | metadata)[0] == 201:
             self.created.append(("file", share))
         else:  # the tool has made it, plain

@@ -4,6 +4,7 @@
 mod second;
 
 use lazuli_model::Refusal;
+use lazuli_model::account::BlobType;
 use lazuli_model::service::Of;
 use lazuli_store::Failure;
 
@@ -120,6 +121,8 @@ pub struct Spec {
     pub bearer_only: bool,
     /// It acts on the snapshot or version that the query names. Others act on the base blob, whatever the query says.
     pub moments: bool,
+    /// The type of blob that it makes, where that is certain; not every kind of account has it.
+    pub makes: Option<BlobType>,
     /// The other resources that it touches.
     pub seconds: &'static [Second],
     /// It is of the Data Lake API.
@@ -145,6 +148,7 @@ impl Spec {
         reads: false,
         bearer_only: false,
         moments: false,
+        makes: None,
         seconds: &[],
         lake: false,
     };
@@ -366,7 +370,9 @@ mod tests {
     fn specs_of(service: Service) -> impl Iterator<Item = &'static Spec> {
         let catalogue = match service {
             Service::Dfs => &CATALOGUES[4],
-            service => &CATALOGUES[service.properties().unwrap() as usize],
+            service @ (Service::Blob | Service::Queue | Service::Table | Service::File) => {
+                &CATALOGUES[service.properties().unwrap() as usize]
+            }
         };
         catalogue.served.iter().map(|operation| operation.spec)
     }

@@ -9,6 +9,7 @@
 mod access;
 mod coalesce_wakes;
 mod part;
+mod permit;
 mod record;
 mod rehearse;
 mod second;
@@ -28,6 +29,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use lazuli_model::account::Transport;
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
 use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
@@ -39,7 +41,6 @@ use tokio::time::Instant;
 use crate::accounts::Accounts;
 use crate::answer::{Answer, Payload, name};
 use crate::auth::{self, Access as Openness, Grant, Identity};
-use crate::blob;
 use crate::body::Upload;
 use crate::cors;
 use crate::fault_log::FaultLog;
@@ -55,7 +56,7 @@ use crate::rehearsal::{HungUp, Plan, Rehearsal};
 use crate::sources::Sources;
 use crate::status::{self, Subject};
 use crate::table::Manner;
-use crate::versions;
+use crate::versions::{self, Since};
 use crate::workers::Workers;
 use access::{Access, Outcome};
 use coalesce_wakes::coalesce_wakes;
@@ -132,7 +133,7 @@ pub struct Ask {
 struct Link {
     peer: IpAddr,
     service: Service,
-    secure: bool,
+    transport: Transport,
     /// Its requests are visits to static websites.
     website: bool,
     header_case: Arc<HeaderCase>,
@@ -140,8 +141,15 @@ struct Link {
 }
 
 impl Link {
-    fn new(peer: SocketAddr, service: Service, secure: bool, website: bool) -> Self {
-        Self { peer: peer.ip(), service, secure, website, header_case: Arc::default(), proofs: ProofCache::default() }
+    fn new(peer: SocketAddr, service: Service, transport: Transport, website: bool) -> Self {
+        Self {
+            peer: peer.ip(),
+            service,
+            transport,
+            website,
+            header_case: Arc::default(),
+            proofs: ProofCache::default(),
+        }
     }
 }
 
@@ -244,21 +252,26 @@ impl Edge {
         io: I,
         peer: SocketAddr,
         service: Service,
-        secure: bool,
+        transport: impl Into<Transport>,
         stop: watch::Receiver<bool>,
     ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link::new(peer, service, secure, false);
+        let link = Link::new(peer, service, transport.into(), false);
         coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
     /// As [`Edge::serve`], for visitors of static websites.
-    pub async fn serve_website<I>(self: &Arc<Self>, io: I, peer: SocketAddr, secure: bool, stop: watch::Receiver<bool>)
-    where
+    pub async fn serve_website<I>(
+        self: &Arc<Self>,
+        io: I,
+        peer: SocketAddr,
+        transport: impl Into<Transport>,
+        stop: watch::Receiver<bool>,
+    ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let link = Link::new(peer, Service::Blob, secure, true);
+        let link = Link::new(peer, Service::Blob, transport.into(), true);
         coalesce_wakes(self.serve_link(io, link, stop)).await;
     }
 
@@ -314,7 +327,7 @@ impl Edge {
         let spelt = link.header_case.take();
         let arrival = Arrival {
             service: link.service,
-            secure: link.secure,
+            secure: link.transport.is_secure(),
             peer: link.peer,
             now,
             wall: (self.wall)(),
@@ -330,11 +343,17 @@ impl Edge {
         }
         let is_lake = read.as_ref().is_ok_and(|head| !link.website && lake::is_call(head));
         let done = match read {
-            Ok(head) if link.website => Box::pin(self.visit(head, upload)).await,
-            Ok(mut head) => {
-                head.spelt = spelt;
-                self.act(head, upload).await
-            }
+            Ok(mut head) => match self.permit_reach(link.transport, link.peer, &head).await {
+                Ok(()) if link.website => Box::pin(self.visit(head, upload)).await,
+                Ok(()) => {
+                    head.spelt = spelt;
+                    self.act(head, upload).await
+                }
+                Err(failure) => {
+                    let manner = Manner::of(&head);
+                    Done { outcome: Err(failure), manner, ..Done::refused(Refusal::InternalError, upload) }
+                }
+            },
             Err(refusal) => Done::refused(refusal, upload),
         };
         if done.hung_up {
@@ -478,7 +497,8 @@ impl Edge {
         if head.secondary && spec.writes() {
             return Err(Refusal::SecondaryIsReadOnly.into());
         }
-        permit_feed(spec, head)?;
+        permit::feed(spec, head)?;
+        self.permit_kind(spec, head)?;
         lake::permit_hierarchical(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
@@ -681,22 +701,6 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
     Some(Duration::from_secs(std::cmp::min(asked, most)))
 }
 
-/// Only the service itself writes the change feed.
-fn permit_feed(spec: &Spec, head: &Head) -> Result<(), Refusal> {
-    let container = match &head.target {
-        Target::Container(container) | Target::Blob { container, .. } => container,
-        Target::Service | Target::Queue(_) | Target::Messages(_) | Target::Message { .. } => return Ok(()),
-        Target::Share(_) | Target::Path { .. } | Target::Table(_) => return Ok(()),
-    };
-    if *container != feed::CONTAINER || !spec.writes() {
-        return Ok(());
-    }
-    Err(match spec.name == blob::create_container::SPEC.name {
-        true => Refusal::ContainerAlreadyExists,
-        false => Refusal::InsufficientAccountPermissions,
-    })
-}
-
 /// What the change feed tells of a request.
 fn cause(spec: &Spec, head: &Head) -> feed::Cause {
     let client_request = head.text("x-ms-client-request-id").unwrap_or_default().chars().take(1024).collect();
@@ -757,6 +761,10 @@ fn finish(answer: Answer, echo: Echo, version: Option<Version>) -> Response<Payl
     }
     if let Some(id) = echo.client_id {
         headers.insert(name::CLIENT_REQUEST_ID.clone(), id);
+    }
+    let asked = headers.get(&name::VERSION).and_then(|text| Version::parse(text.to_str().ok()?));
+    if asked.is_some_and(|version| !Since::ErrorCodeHeader.is_in(version)) {
+        headers.remove(&name::ERROR_CODE);
     }
     let mut response = Response::new(if echo.head_only { Payload::Empty } else { answer.payload });
     *response.status_mut() = answer.status;

@@ -259,6 +259,12 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         ),
         BlobArchived => say(409, "BlobArchived", "This operation is not permitted on an archived blob."),
         BlobNotFound | BlobSoftDeleted => say(404, "BlobNotFound", "The specified blob does not exist."),
+        BlobTypeNotSupported { why } => say(400, "BlobTypeNotSupported", why),
+        BlobAccessTierNotSupportedForAccountType => say(
+            400,
+            "BlobAccessTierNotSupportedForAccountType",
+            "Blob access tier is not supported for this storage account type.",
+        ),
         BlobSnapshotNotSoftDeleted => {
             say(409, "BlobSnapshotNotSoftDeleted", "The specified snapshot or version is not soft deleted.")
         }
@@ -734,6 +740,20 @@ pub fn of_subject(refusal: &Refusal, subject: Subject) -> Status {
         SecondaryIsReadOnly => {
             say(403, "InsufficientAccountPermissions", "Write operations are not allowed on the secondary endpoint.")
         }
+        AccountRequiresHttps { account } => {
+            say(400, "AccountRequiresHttps", "The account being accessed does not support http.")
+                .with("AccountName", account.as_str())
+        }
+        TlsVersionNotPermitted => say(
+            400,
+            "TlsVersionNotPermitted",
+            "The TLS version of the connection is not permitted on this storage account.",
+        ),
+        KeyBasedAuthenticationNotPermitted => say(
+            403,
+            "KeyBasedAuthenticationNotPermitted",
+            "Key based authentication is not permitted on this storage account.",
+        ),
         PublicAccessNotPermitted => {
             say(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
         }

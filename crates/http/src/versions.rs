@@ -52,6 +52,8 @@ since! {
     PublicAccess = 2016-5-31,
     /// Blob: tiers in listings.
     Tiers = 2017-4-17,
+    /// All: refusals have their code in a header, too ("Status and error codes").
+    ErrorCodeHeader = 2017-7-29,
     /// Blob: soft delete among the properties of the service.
     SoftDelete = 2017-7-29,
     /// Blob: static websites among the properties of the service.
@@ -224,12 +226,22 @@ const OF_SHARES: &[(&str, Version)] = &[
     ("x-ms-access-tier", Since::ShareLeases.version()),
     ("x-ms-access-tier-change-time", Since::ShareLeases.version()),
     ("x-ms-access-tier-transition-state", Since::ShareLeases.version()),
+    ("x-ms-enabled-protocols", Version::new(2020, 2, 10)),
+    ("x-ms-root-squash", Version::new(2020, 2, 10)),
+    ("x-ms-share-provisioned-bandwidth-mibps", Version::new(2021, 2, 12)),
+    ("x-ms-enable-snapshot-virtual-directory-access", Version::new(2024, 8, 4)),
+    ("x-ms-share-paid-bursting-enabled", Version::new(2024, 11, 4)),
+    ("x-ms-share-paid-bursting-max-iops", Version::new(2024, 11, 4)),
+    ("x-ms-share-paid-bursting-max-bandwidth-mibps", Version::new(2024, 11, 4)),
 ];
 
 const OF_FILES: &[(&str, Version)] = &[
+    ("x-ms-server-encrypted", Version::new(2017, 4, 17)),
+    ("x-ms-request-server-encrypted", Version::new(2017, 4, 17)),
     ("x-ms-lease-status", Since::FileLeases.version()),
     ("x-ms-lease-state", Since::FileLeases.version()),
     ("x-ms-lease-duration", Since::FileLeases.version()),
+    ("x-ms-number-of-handles-failed", Version::new(2019, 7, 7)),
 ];
 
 /// Takes away what an answer of `version` did not have yet.
@@ -308,6 +320,11 @@ mod tests {
             (On::Share, &leased, (2020, 2, 10), 3),
             (On::File, &leased[..2], (2018, 11, 9), 1),
             (On::File, &leased[..2], (2019, 2, 2), 2),
+            (On::File, &["etag", "x-ms-server-encrypted"], (2016, 5, 31), 1),
+            (On::File, &["etag", "x-ms-server-encrypted"], (2017, 4, 17), 2),
+            (On::Share, &["etag", "x-ms-share-provisioned-bandwidth-mibps"], (2020, 10, 2), 1),
+            (On::Share, &["etag", "x-ms-share-paid-bursting-enabled"], (2024, 8, 4), 1),
+            (On::Share, &["etag", "x-ms-share-paid-bursting-enabled"], (2024, 11, 4), 2),
             (On::Queue, &leased, (2009, 9, 19), 3),
         ];
         for (on, names, (year, month, day), count) in table {

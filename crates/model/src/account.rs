@@ -1,7 +1,11 @@
 //! What Azure keeps of an account in its management plane: keys, and the settings that change how its services behave.
 //!
 //! Held true: a setting has one name and one spelling of its value, wherever it is written (command line, configuration
-//! file, answer), because all of them go through [`SETTINGS`]; and settings that contradict each other are refused together.
+//! file, answer, stored record), because all of them go through [`SETTINGS`]; a default never changes, because records leave it out; and
+//! settings that contradict each other are refused together.
+
+mod kind;
+mod reach;
 
 use std::fmt;
 
@@ -9,9 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::service::Retention;
+use crate::{inventory, lifecycle};
 
-/// An account as it is stored. One that is named on the command line has its keys from there, and none here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub use kind::{AccountKind, BlobType};
+pub use reach::{IpRange, NetworkRules, TlsVersion, Transport};
+
+/// An account, with its secrets. One that is named on the command line has its keys from there, and none here.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub created: Timestamp,
     pub keys: Option<Keys>,
@@ -52,8 +60,20 @@ pub enum WhichKey {
 }
 
 /// The defaults are those of a fresh account, except that containers may be opened to the public, as emulators allow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSettings {
+    pub kind: AccountKind,
+    /// Plain http is refused (Azure's "secure transfer required").
+    pub secure_transfer: bool,
+    /// Whether the account's keys sign requests and SAS (Azure's AllowSharedKeyAccess).
+    pub shared_key: bool,
+    pub minimum_tls: TlsVersion,
+    pub network_rules: NetworkRules,
+    /// Whether tools that know the account should sign in rather than use its keys (Azure's defaultToOAuthAuthentication). It is told, and
+    /// refuses nobody.
+    pub default_to_oauth: bool,
+    /// What the secondary endpoint says of itself.
+    pub geo_replication: GeoReplication,
     pub versioning: bool,
     /// Also set and shown as DeleteRetentionPolicy of the Blob service's properties.
     pub blob_soft_delete: Retention,
@@ -71,8 +91,33 @@ pub struct AccountSettings {
     pub immutability: bool,
     pub default_tier: DefaultTier,
     pub encryption_scopes: Vec<EncryptionScope>,
+    /// Rules by which blobs grow cooler and go.
+    pub lifecycle: Option<lifecycle::Policy>,
+    /// Reports of what the account has.
+    pub inventory: Option<inventory::Policy>,
     /// Hosts that copies may read from, besides this server: `example.com`, `*.example.com`, `127.0.0.1:8080`, or `*`.
     pub copy_sources: Vec<String>,
+}
+
+/// The state of the secondary, as Get Service Stats tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GeoReplication {
+    #[default]
+    Live,
+    Bootstrap,
+    Unavailable,
+}
+
+impl GeoReplication {
+    pub const NAMES: [(&'static str, GeoReplication); 3] = [
+        ("live", GeoReplication::Live),
+        ("bootstrap", GeoReplication::Bootstrap),
+        ("unavailable", GeoReplication::Unavailable),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, state)| *state == self).map_or("live", |(name, _)| name)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +136,13 @@ pub struct EncryptionScope {
 impl Default for AccountSettings {
     fn default() -> Self {
         Self {
+            kind: AccountKind::Standard,
+            secure_transfer: false,
+            shared_key: true,
+            minimum_tls: TlsVersion::V1_2,
+            network_rules: NetworkRules::Open,
+            default_to_oauth: false,
+            geo_replication: GeoReplication::Live,
             versioning: false,
             blob_soft_delete: Retention::default(),
             container_soft_delete_days: None,
@@ -103,6 +155,8 @@ impl Default for AccountSettings {
             immutability: false,
             default_tier: DefaultTier::Hot,
             encryption_scopes: Vec::new(),
+            lifecycle: None,
+            inventory: None,
             copy_sources: Vec::new(),
         }
     }
@@ -146,6 +200,37 @@ macro_rules! days {
 
 /// Every setting there is.
 pub static SETTINGS: &[Setting] = &[
+    Setting {
+        name: "kind",
+        values: "standard|premium-block-blob|premium-page-blob|premium-file",
+        about: "what the account was made as: its services, types of blobs and tiers",
+        get: |settings| settings.kind.name().into(),
+        set: |settings, text| named(&AccountKind::NAMES, text).map(|kind| settings.kind = kind),
+    },
+    switch!("secure-transfer", secure_transfer, "refuse plain http"),
+    switch!("shared-key", shared_key, "let the account's keys sign requests and SAS; off leaves bearer tokens"),
+    Setting {
+        name: "minimum-tls",
+        values: "1.0|1.1|1.2|1.3",
+        about: "the oldest TLS that is let in; nothing older than 1.2 is served",
+        get: |settings| settings.minimum_tls.name().into(),
+        set: |settings, text| named(&TlsVersion::NAMES, text).map(|version| settings.minimum_tls = version),
+    },
+    Setting {
+        name: "network-rules",
+        values: "ADDRESS[/BITS],…|deny|off",
+        about: "the addresses that the account is reached from; deny is none, off all",
+        get: |settings| settings.network_rules.to_string(),
+        set: |settings, text| NetworkRules::parse(text).map(|rules| settings.network_rules = rules),
+    },
+    switch!("default-to-oauth", default_to_oauth, "tell tools to sign in rather than to use keys"),
+    Setting {
+        name: "geo-replication",
+        values: "live|bootstrap|unavailable",
+        about: "what the secondary endpoint says of its state; there is one copy all the same",
+        get: |settings| settings.geo_replication.name().into(),
+        set: |settings, text| named(&GeoReplication::NAMES, text).map(|state| settings.geo_replication = state),
+    },
     switch!("versioning", versioning, "keep a version of a blob at each write"),
     days!("blob-soft-delete", blob_soft_delete.days, "keep deleted blobs for 1 to 365 days"),
     Setting {
@@ -206,6 +291,20 @@ pub static SETTINGS: &[Setting] = &[
         set: |settings, text| list(text, encryption_scope).map(|scopes| settings.encryption_scopes = scopes),
     },
     Setting {
+        name: "lifecycle",
+        values: "POLICY|off",
+        about: "a lifecycle management policy, in JSON as Azure has it; @FILE reads it from there",
+        get: |settings| settings.lifecycle.as_ref().map_or_else(|| "off".into(), |policy| policy.document().into()),
+        set: |settings, text| document(text, lifecycle::Policy::parse).map(|policy| settings.lifecycle = policy),
+    },
+    Setting {
+        name: "inventory",
+        values: "POLICY|off",
+        about: "an inventory policy, in JSON as Azure has it; @FILE reads it from there",
+        get: |settings| settings.inventory.as_ref().map_or_else(|| "off".into(), |policy| policy.document().into()),
+        set: |settings, text| document(text, inventory::Policy::parse).map(|policy| settings.inventory = policy),
+    },
+    Setting {
         name: "copy-sources",
         values: "HOST,…|off",
         about: "other hosts that copies may read from (*.example.com; * for all)",
@@ -237,8 +336,10 @@ impl AccountSettings {
                 let names: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
                 BadSetting(format!("there is no setting {name:?}; there are {}", names.join(", ")))
             })?;
-            (setting.set)(&mut changed, value.trim())
-                .ok_or_else(|| BadSetting(format!("{name}={value}: write {name}={}", setting.values)))?;
+            (setting.set)(&mut changed, value.trim()).ok_or_else(|| {
+                let spelt = format!("{name}={value}: write {name}={}", setting.values);
+                BadSetting(why(name, value.trim()).unwrap_or(spelt))
+            })?;
         }
         changed.check()?;
         Ok(changed)
@@ -251,6 +352,16 @@ impl AccountSettings {
             "a change feed is not to be had with a hierarchical namespace; turn one of them off"
         } else if self.immutability && !self.versioning {
             "immutability is a matter of versions; set versioning=on as well"
+        } else if self.lifecycle.as_ref().is_some_and(lifecycle::Policy::is_by_last_access)
+            && !self.last_access_tracking
+        {
+            "the lifecycle policy goes by the last access; set last-access-tracking=on as well"
+        } else if self.versioning && self.kind == AccountKind::PremiumPageBlob {
+            "premium page blob accounts have no versions; turn versioning off"
+        } else if self.hierarchical_namespace
+            && matches!(self.kind, AccountKind::PremiumPageBlob | AccountKind::PremiumFile)
+        {
+            "this kind of account has no hierarchical namespace; turn it off, or take kind=standard or kind=premium-block-blob"
         } else {
             return Ok(());
         };
@@ -260,6 +371,17 @@ impl AccountSettings {
     /// Every setting with its value, in the order of [`SETTINGS`].
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> {
         SETTINGS.iter().map(|setting| (setting.name, (setting.get)(self)))
+    }
+
+    /// The settings that are not as a fresh account has them: what a record keeps.
+    pub fn changed(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let fresh = Self::default();
+        self.entries()
+            .zip(fresh.entries())
+            .filter(|(own, fresh)| own.1 != fresh.1)
+            .map(|(own, _)| own)
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 
     pub fn encryption_scope(&self, name: &str) -> Option<&EncryptionScope> {
@@ -279,6 +401,29 @@ impl AccountSettings {
             None => host == pattern || authority == *pattern,
         })
     }
+}
+
+/// A document, or none.
+fn document<T>(text: &str, parse: fn(&str) -> Result<T, String>) -> Option<Option<T>> {
+    match text {
+        "off" | "" => Some(None),
+        text => parse(text).ok().map(Some),
+    }
+}
+
+/// What is wrong with a value that is a document.
+fn why(name: &str, value: &str) -> Option<String> {
+    let wrong = match name {
+        "lifecycle" => lifecycle::Policy::parse(value).err(),
+        "inventory" => inventory::Policy::parse(value).err(),
+        _ => None,
+    };
+    wrong.map(|wrong| format!("{name}: {wrong}"))
+}
+
+/// The value of a name, in any case.
+fn named<T: Copy>(names: &[(&str, T)], text: &str) -> Option<T> {
+    names.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
 }
 
 fn on_off(value: bool) -> String {
@@ -350,6 +495,13 @@ mod tests {
     #[test]
     fn what_is_set_is_shown_and_what_is_shown_can_be_set() {
         let changes = [
+            ("kind", "premium-block-blob"),
+            ("secure-transfer", "on"),
+            ("shared-key", "off"),
+            ("minimum-tls", "1.3"),
+            ("network-rules", "10.0.0.0/8,127.0.0.1"),
+            ("default-to-oauth", "on"),
+            ("geo-replication", "unavailable"),
             ("versioning", "on"),
             ("blob-soft-delete", "7"),
             ("permanent-delete", "on"),
@@ -372,13 +524,23 @@ mod tests {
         assert_eq!(AccountSettings::default().with(settings.entries()), Ok(settings));
     }
 
+    const BY_ACCESS: &str = r#"{"rules":[{"name":"a","type":"Lifecycle","definition":{"actions":{"baseBlob":{"delete":{"daysAfterLastAccessTimeGreaterThan":1}}}}}]}"#;
+
     #[test]
     fn bad_settings_say_what_to_do() {
         for (changes, advice) in [
-            (&[("version", "on")][..], "there are versioning"),
+            (&[("version", "on")][..], "versioning, "),
             (&[("versioning", "yes")], "on|off"),
+            (&[("kind", "premium")], "premium-file"),
+            (&[("minimum-tls", "2")], "1.2"),
+            (&[("network-rules", "10.0.0.0/40")], "ADDRESS"),
+            (&[("kind", "premium-page-blob"), ("versioning", "on")], "turn versioning off"),
+            (&[("kind", "premium-file"), ("hierarchical-namespace", "on")], "turn it off"),
             (&[("blob-soft-delete", "366")], "DAYS"),
             (&[("default-tier", "archive")], "hot|cool"),
+            (&[("lifecycle", "{}")], "missing field `rules`"),
+            (&[("lifecycle", BY_ACCESS)], "last-access-tracking=on"),
+            (&[("inventory", "{}")], "missing field"),
             (&[("encryption-scopes", "a b")], "NAME"),
             (&[("copy-sources", "http://host/")], "HOST"),
             (&[("immutability", "on")], "versioning=on"),

@@ -40,6 +40,12 @@ pub enum Refusal {
     BlobImmutableDueToLegalHold,
     BlobImmutableDueToPolicy,
     BlobNotFound,
+    /// 400: the account is of a kind that has no such blobs.
+    BlobTypeNotSupported {
+        why: &'static str,
+    },
+    /// 400: the account is of a kind that has no tiers.
+    BlobAccessTierNotSupportedForAccountType,
     /// 404, with the code BlobNotFound and a header that says why.
     BlobSoftDeleted,
     BlobSnapshotNotSoftDeleted,
@@ -272,6 +278,13 @@ pub enum Refusal {
     /// 403, with the code InsufficientAccountPermissions: the secondary is for reading.
     SecondaryIsReadOnly,
     PublicAccessNotPermitted,
+    /// 400: plain http, to an account that wants none.
+    AccountRequiresHttps {
+        account: String,
+    },
+    TlsVersionNotPermitted,
+    /// 403: the account's keys sign nothing.
+    KeyBasedAuthenticationNotPermitted,
     CorsPreflightFailure,
     /// 400, with the code InvalidHeaderValue: a preflight that does not say what is asked for.
     CorsHeaderMissing,

@@ -226,6 +226,16 @@ impl Judge {
         self.scanned = self.scanned.max(scanned.min(self.total));
     }
 
+    /// Rule B17: what a row group came to is sent with the bytes that were read by then; a group that came to nothing is not told of.
+    pub(crate) fn end_group(&mut self, read: u64) {
+        self.passed(read);
+        if self.writer.ready() > 0 {
+            self.flush();
+            self.out.extend(self.framing.progress(self.scanned, self.total));
+            self.told = self.scanned;
+        }
+    }
+
     fn drain(&mut self) {
         if self.writer.ready() >= FRAME_BYTES || !self.mistakes.is_empty() || self.over {
             self.flush();
@@ -248,6 +258,7 @@ impl Judge {
         {
             self.split(self.total);
         }
+        let is_told = self.told > 0 && self.writer.ready() == 0 && self.mistakes.is_empty();
         self.flush();
         if !self.sent_data {
             self.out.extend(self.framing.data(&[]));
@@ -255,7 +266,14 @@ impl Judge {
         for mistake in std::mem::take(&mut self.mistakes) {
             self.out.extend(self.framing.error(&mistake));
         }
-        self.out.extend(self.framing.progress(self.total, self.total));
+        match self.query.input {
+            // Rule B17.
+            Input::Parquet if is_told => {}
+            Input::Parquet if self.scanned > 0 => self.out.extend(self.framing.progress(self.scanned, self.total)),
+            Input::Parquet | Input::Delimited(_) | Input::Json(_) => {
+                self.out.extend(self.framing.progress(self.total, self.total));
+            }
+        }
         self.out.extend(self.framing.end(self.total));
     }
 

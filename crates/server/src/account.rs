@@ -90,13 +90,20 @@ impl Ask {
     }
 }
 
-/// `versioning=on` as name and value.
+/// `versioning=on` as name and value; `lifecycle=@policy.json` has its value in a file.
 pub fn pairs(settings: &[String]) -> Result<Vec<(String, String)>, String> {
     let pair = |text: &String| {
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| format!("{text}: a setting is written NAME=VALUE, as in versioning=on"))?;
-        Ok((name.to_string(), value.to_string()))
+        match value.strip_prefix('@') {
+            None => Ok((name.to_string(), value.to_string())),
+            Some(file) => {
+                let read =
+                    std::fs::read_to_string(file).map_err(|error| format!("{name}: cannot read {file}: {error}"));
+                Ok((name.to_string(), read?))
+            }
+        }
     };
     settings.iter().map(pair).collect()
 }

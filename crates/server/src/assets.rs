@@ -42,7 +42,7 @@ pub fn answer(path: &str, headers: &HeaderMap) -> Option<Response<Full<Bytes>>> 
     let asset = ASSETS.iter().find(|asset| asset.path == path)?;
     let tag = asset.tag();
     let is_known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let takes_gzip = headers.get(ACCEPT_ENCODING).is_some_and(|value| accepts_gzip(value));
+    let takes_gzip = headers.get(ACCEPT_ENCODING).is_some_and(accepts_gzip);
     let body = match (is_known, takes_gzip) {
         (true, _) => Bytes::new(),
         (false, true) => Bytes::from_static(asset.packed),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_store::{Failure, Gone, HEARTBEAT_SECONDS, Store};
+use lazuli_store::{Failure, Gone, HEARTBEAT_SECONDS, InventoryReports, LifecycleRounds, Store};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -144,6 +144,64 @@ async fn publish_forever(data: &Data) {
             }
             Err(failure) => {
                 tracing::warn!(?failure, "the change feed waits");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Carries out the lifecycle policies of accounts.
+pub async fn age(store: Store, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = age_forever(&store) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn age_forever(store: &Store) {
+    let mut rounds = LifecycleRounds::default();
+    loop {
+        match store.lifecycle_step(&mut rounds).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => {
+                let (deleted, moved) = (std::mem::take(&mut rounds.deleted), std::mem::take(&mut rounds.moved));
+                if deleted + moved > 0 {
+                    tracing::info!(deleted, moved, "a lifecycle policy was carried out");
+                }
+                tokio::time::sleep(REST).await;
+            }
+            Err(failure) => {
+                tracing::warn!(?failure, "lifecycle management waits");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Writes the inventory reports of accounts.
+pub async fn report(store: Store, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = report_forever(&store) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn report_forever(store: &Store) {
+    let mut reports = InventoryReports::default();
+    loop {
+        match store.inventory_step(&mut reports).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => {
+                let written = std::mem::take(&mut reports.written);
+                if written > 0 {
+                    tracing::info!(written, "inventory reports were written");
+                }
+                tokio::time::sleep(REST).await;
+            }
+            Err(failure) => {
+                tracing::warn!(?failure, "inventory reports wait");
                 tokio::time::sleep(PATIENCE).await;
             }
         }

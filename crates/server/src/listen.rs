@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_http::{Edge, Service};
+use lazuli_model::account::{TlsVersion, Transport};
+use rustls::ProtocolVersion;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// File handles kept for the engine, the console and the log.
 const RESERVED_HANDLES: u64 = 512;
@@ -142,7 +145,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared:
         return Box::pin(shared.smb.clone().serve(socket, peer, shared.stop.clone())).await;
     }
     let Some(tls) = &shared.tls else {
-        return Box::pin(admit(socket, peer, door, false, &shared)).await;
+        return Box::pin(admit(socket, peer, door, Transport::Plain, &shared)).await;
     };
     let shaken = tokio::select! {
         shaken = timeout(HANDSHAKE, tls.accept(socket)) => shaken,
@@ -150,19 +153,30 @@ async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared:
     };
     match shaken {
         // Boxed, and above too: a connection's own future is kept small, since most connections wait.
-        Ok(Ok(socket)) => Box::pin(admit(socket, peer, door, true, &shared)).await,
+        Ok(Ok(socket)) => {
+            let transport = Transport::Tls(version(&socket));
+            Box::pin(admit(socket, peer, door, transport, &shared)).await;
+        }
         Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
     }
 }
 
-async fn admit<I>(socket: I, peer: SocketAddr, door: Door, secure: bool, shared: &Shared)
+/// What the two agreed on. Nothing older than 1.2 is offered.
+fn version(socket: &TlsStream<TcpStream>) -> TlsVersion {
+    match socket.get_ref().1.protocol_version() {
+        Some(ProtocolVersion::TLSv1_3) => TlsVersion::V1_3,
+        Some(_) | None => TlsVersion::V1_2,
+    }
+}
+
+async fn admit<I>(socket: I, peer: SocketAddr, door: Door, transport: Transport, shared: &Shared)
 where
     I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     match door {
-        Door::Api(service) => shared.edge.serve(socket, peer, service, secure, shared.stop.clone()).await,
+        Door::Api(service) => shared.edge.serve(socket, peer, service, transport, shared.stop.clone()).await,
         Door::Smb => {}
-        Door::Website => shared.edge.serve_website(socket, peer, secure, shared.stop.clone()).await,
+        Door::Website => shared.edge.serve_website(socket, peer, transport, shared.stop.clone()).await,
     }
 }

@@ -144,6 +144,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let sweeping = tokio::spawn(background::sweep(data.clone(), stopping.clone()));
     let publishing = tokio::spawn(background::publish(data.clone(), stopping.clone()));
     tokio::spawn(background::attend_content(data.clone(), stopping.clone()));
+    tokio::spawn(background::age(data.store.clone(), stopping.clone()));
+    tokio::spawn(background::report(data.store.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
     let shared = Shared { edge, smb, tls: acceptor, slots, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {

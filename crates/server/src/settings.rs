@@ -246,10 +246,11 @@ fn directory(flags: &Flags) -> PathBuf {
     if is_azurites || may_be { location.join("lazuli-data") } else { location }
 }
 
-/// `NAME:KEY[:KEY2]`, several with `;` between. The last word on a name counts. None: the development account.
-type Keys = BTreeMap<AccountName, [String; 2]>;
+/// Who signs requests, the accounts' names with whether they are the development ones, and the keys as SMB clients type them.
+type Configured = (Accounts, Vec<(AccountName, bool)>, BTreeMap<AccountName, [String; 2]>);
 
-fn accounts(given: &[String], development: bool) -> Result<(Accounts, Vec<(AccountName, bool)>, Keys), String> {
+/// `NAME:KEY[:KEY2]`, several with `;` between. The last word on a name counts. None: the development account.
+fn accounts(given: &[String], development: bool) -> Result<Configured, String> {
     let mut keys_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for account in given.iter().flat_map(|list| list.split(';')).map(str::trim).filter(|one| !one.is_empty()) {
         let (name, keys) =

@@ -16,9 +16,11 @@ mod crypt;
 mod detach_on_drop;
 mod feed;
 mod file;
+mod inventory;
 mod keys;
 mod lake;
 mod layout;
+mod lifecycle;
 mod manifest;
 mod md5;
 mod pins;
@@ -47,11 +49,13 @@ pub use file::{
     NewEntry, Notice, OpenFile, Opened, Patience, RangeList, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through,
     Waiting, Wanted, Watch, permission_of,
 };
+pub use inventory::Reports as InventoryReports;
 pub use lake::{
     AccessFailure, AccessWalk, AccessWalked, DeletePath, DeletedPath, ListPaths, PathAccess, PathAt, PathItem,
     PathPage, UndeletedPath,
 };
 pub use layout::layout;
+pub use lifecycle::Rounds as LifecycleRounds;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};

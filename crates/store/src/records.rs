@@ -7,7 +7,6 @@
 use bytes::Bytes;
 use lazuli_engine::Fault;
 use lazuli_engine::content::Piece;
-use lazuli_model::account::Account;
 use lazuli_model::blob::{Blob, ContainerScope, Deleted, Encryption};
 use lazuli_model::container::Container;
 use lazuli_model::file::arbiter::Open;
@@ -20,7 +19,7 @@ use lazuli_model::{BlockId, Lease, Tags, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::account::AccountRow;
+use crate::account::{AccountRow, FirstAccount, SecondAccountRow};
 use crate::container::earlier::{DeletedFlatContainer, FlatContainer};
 use crate::crypt::Cipher;
 use crate::file::rows as file;
@@ -118,7 +117,6 @@ fn reread<T: Record + Serialize>(bytes: &Bytes) -> Result<Bytes, Fault> {
 }
 
 records!(
-    Account,
     Blob,
     Container = 2 from FlatContainer,
     ServiceProperties,
@@ -166,12 +164,14 @@ records!(
     file::NodeRow,
     file::Snapshot,
     file::Superseded,
-    AccountRow = 2 from Account,
+    AccountRow = 3 from SecondAccountRow,
 );
 
 record!(PendingUnleased);
 record!(FlatContainer);
 record!(DeletedFlatContainer);
+record!(FirstAccount);
+record!(SecondAccountRow = 2 from FirstAccount);
 
 pub fn encode<T: Record + Serialize>(record: &T) -> Bytes {
     encode_with_tail(record, &[])

@@ -29,6 +29,16 @@ pub trait Source: Send {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>>;
 }
 
+/// Bytes that are there already.
+pub(crate) struct Whole(pub Option<Bytes>);
+
+impl Source for Whole {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
+        let bytes = self.0.take();
+        Box::pin(async move { Ok(bytes) })
+    }
+}
+
 /// Why a body ended early: the client went away, or the protocol found fault with it.
 #[derive(Debug)]
 pub enum Broken {

@@ -1,4 +1,4 @@
-//! What the deciding run of a request saw: the moment, and the ETag and the lease that were there. For whoever explains the request later
+//! What the deciding run of a request saw: the moment, and the ETag and the lease that were there. For the explanation of the request
 //! (`http/recorder`); no decision reads it.
 //!
 //! Held true: a decision is synchronous, so while it runs the cell of its thread is its own. A decision may run more than once; the sight of

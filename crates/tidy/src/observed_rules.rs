@@ -1,4 +1,4 @@
-//! Each rule of `docs/rules.md` names tests that exist, and each test that is named after a rule has its row there.
+//! Each rule of `docs/rules.md` names tests that exist, each test that is named after a rule has its row there, and no number is left out.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,8 @@ use crate::tree::Tree;
 const RULES: &str = "docs/rules.md";
 /// Where tests are named after the rules they hold.
 const OBSERVED: &str = "crates/http/tests/observed/";
+/// The last number of each letter. All before it have a row, and a test of that name somewhere.
+const LAST: [(char, u32); 5] = [('b', 31), ('q', 2), ('t', 5), ('f', 14), ('a', 22)];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Complaint> {
     let Some(rules) = tree.get(RULES) else { return Vec::new() };
@@ -37,6 +39,17 @@ pub(crate) fn check(tree: &Tree) -> Vec<Complaint> {
                         .push(file.complaint(0, format!("{function} is a test of {id}, which has no row in {RULES}")));
                 }
             }
+        }
+    }
+    let of_ids: BTreeSet<&str> =
+        tests.iter().flat_map(|function| function.split('_').take_while(|part| is_id(part))).collect();
+    let all = LAST.iter().flat_map(|(letter, last)| (1..=*last).map(move |number| format!("{letter}{number}")));
+    // A tree without the letter's first rule is a test's.
+    for id in all.filter(|id| known.contains(&format!("{}1", &id[..1])) && known.len() > LAST.len()) {
+        if !known.contains(&id) {
+            complaints.push(rules.complaint(0, format!("{id} has no row")));
+        } else if !of_ids.contains(id.as_str()) {
+            complaints.push(rules.complaint(0, format!("no test is named {id}_…")));
         }
     }
     complaints

@@ -411,7 +411,7 @@ impl Reader {
     fn fault(&self, trouble: Trouble) -> Fault {
         match trouble {
             Trouble::Missing => Fault::Corrupt(format!("an object of extent {} is gone", self.piece.extent)),
-            trouble => trouble.into(),
+            trouble @ (Trouble::Changed | Trouble::Full | Trouble::Lost | Trouble::Refused(_)) => trouble.into(),
         }
     }
 

@@ -138,6 +138,9 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
     let token = authorization.and_then(bearer::token);
     let session = authorization.and_then(session::parts);
     let delegated = signature.filter(|_| !sas::field(head, "skoid").is_empty());
+    if token.is_none() && session.is_none() && delegated.is_none() {
+        account.settings().permit_key()?;
+    }
     match (authorization, signature) {
         _ if token.is_some() || delegated.is_some() => {
             let trust = accounts.trust().ok_or_else(|| match delegated {

@@ -36,7 +36,8 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
     if expected.is_some_and(|length| length > limit) {
         return Err(Refusal::RequestBodyTooLarge { limit }.into());
     }
-    let md5 = whole || claimed.transfer_md5.is_some() || ask.head.lacks(Since::Crc64);
+    let told = ask.head.lacks(Since::Crc64) || !ask.settings.kind.tells_crc64_of_pages();
+    let md5 = whole || claimed.transfer_md5.is_some() || told;
     let lock = encryption::lock(ask);
     let received = match structured {
         None => ask.store.receive_encrypted(&mut ask.body, expected, limit, md5, lock).await?,

@@ -42,6 +42,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let copy = parse(ask, Family::Copy, encryption::settle(ask).await?)?;
     let rehydrates = copy.tier.is_some_and(|tier| tier != Tier::Archive);
     let opened = copy_source::open(ask, Family::Copy, rehydrates, copy.tags == CopyTags::OfSource).await?;
+    ask.settings.kind.permit_blob(opened.from.kind().into())?;
     let copy = CopyBlob { source: opened.url, ..copy };
     let hold = ask.plan.as_ref().and_then(|plan| plan.hold.clone());
     let blob = match (opened.from, hold) {
@@ -207,7 +208,7 @@ pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBl
         family,
         metadata: (!metadata.is_empty()).then_some(metadata),
         tags: copy_source::tags(head)?,
-        tier: headers::tier(head)?,
+        tier: headers::permitted_tier(ask)?,
         seal: head.text("x-ms-seal-blob").map(|_| head.flag("x-ms-seal-blob")).transpose()?,
         protection: protection::of_new(ask)?,
         encryption,

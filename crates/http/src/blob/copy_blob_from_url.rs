@@ -28,6 +28,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let copy = copy_blob::parse(ask, Family::FromUrl, encryption::settle(ask).await?)?;
     let claimed = copy_source::claimed(&ask.head)?;
     let opened = copy_source::open(ask, Family::FromUrl, false, copy.tags == CopyTags::OfSource).await?;
+    ask.settings.kind.permit_blob(opened.from.kind().into())?;
     let copy = CopyBlob { source: opened.url, ..copy };
     let (blob, digests) = match opened.from {
         From::Here { mut reader, which } => {

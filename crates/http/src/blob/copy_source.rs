@@ -5,7 +5,7 @@
 //! elsewhere is fetched only where the operator allows it (`sources`).
 
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use lazuli_model::blob::{CopySource, CopyTags, Family, Which};
+use lazuli_model::blob::{CopySource, CopyTags, Family, Kind, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{Conditions, Refusal, Timestamp};
@@ -35,6 +35,16 @@ pub enum From {
     Here { reader: Box<Reader>, which: Which },
     /// From another host, or a file: its bytes have to be moved. If a range was asked for, they are no more than that.
     Streamed(Box<Fetched>),
+}
+
+impl From {
+    /// The type of what is copied.
+    pub fn kind(&self) -> Kind {
+        match self {
+            From::Here { reader, .. } => reader.blob.kind,
+            From::Streamed(fetched) => fetched.blob.kind,
+        }
+    }
 }
 
 /// Finds the source and opens it. `tags` is whether its tags are wanted too.

@@ -31,10 +31,20 @@ fn parse(ask: &Ask, id: u128) -> Result<CreateContainer, Refusal> {
     let head = &ask.head;
     headers::conditions(head, &SPEC)?;
     let scope = encryption::of_container(ask)?;
-    Ok(CreateContainer { id, scope, metadata: headers::metadata(head)?, public: public_access(head)? })
+    Ok(CreateContainer { id, scope, metadata: headers::metadata(head)?, public: permitted_access(ask)? })
 }
 
-pub fn public_access(head: &Head) -> Result<PublicAccess, Refusal> {
+/// What a request asks for, where the account lets containers be opened at all ("Remediate anonymous read access").
+pub fn permitted_access(ask: &Ask) -> Result<PublicAccess, Refusal> {
+    match public_access(&ask.head)? {
+        PublicAccess::Container | PublicAccess::Blob if !ask.settings.public_access => {
+            Err(Refusal::PublicAccessNotPermitted)
+        }
+        access @ (PublicAccess::Container | PublicAccess::Blob | PublicAccess::Off) => Ok(access),
+    }
+}
+
+fn public_access(head: &Head) -> Result<PublicAccess, Refusal> {
     let access = head.opt("x-ms-blob-public-access", |text| match text.to_ascii_lowercase().as_str() {
         "container" => Some(PublicAccess::Container),
         "blob" => Some(PublicAccess::Blob),

@@ -33,7 +33,7 @@ pub const OF_BLOB: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(Answer::new(StatusCode::OK)
-        .constant(&name::SKU_NAME, "Standard_LRS")
-        .constant(&name::ACCOUNT_KIND, "StorageV2")
+        .constant(&name::SKU_NAME, ask.settings.kind.sku())
+        .constant(&name::ACCOUNT_KIND, ask.settings.kind.told())
         .constant(&name::IS_HNS_ENABLED, if ask.settings.hierarchical_namespace { "true" } else { "false" }))
 }

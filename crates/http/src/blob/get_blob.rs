@@ -108,7 +108,7 @@ fn describe(ask: &Ask, blob: &Blob, span: Span, named: bool) -> Answer {
     let answer = headers::describe(Answer::new(status), blob, named, head.now);
     let answer = headers::last_access(answer, blob, &ask.settings);
     let answer = match head.has(Since::TierOfContent) {
-        true => headers::tier_of(answer, blob, ask.settings.default_tier),
+        true => headers::tier_of(answer, blob, &ask.settings),
         false => answer,
     };
     let answer = answer.number(&name::CONTENT_LENGTH, span.length());

@@ -1,7 +1,7 @@
 //! The headers that blob operations share: read into values once, written as Azure writes them.
 
 use lazuli_model::account::DefaultTier;
-use lazuli_model::blob::{Blob, ContentHeaders, Kind, Priority, Rehydrating, Tier, Which};
+use lazuli_model::blob::{Blob, ContentHeaders, Kind, Premium, Priority, Rehydrating, Tier, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
 use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
@@ -222,16 +222,14 @@ pub fn sequence_of(answer: Answer, blob: &Blob) -> Answer {
     }
 }
 
-/// The tier, which Get Blob shows only since 2026-10-06. `default` is the account's.
-pub fn tier_of(answer: Answer, blob: &Blob, default: DefaultTier) -> Answer {
-    let answer = match (blob.tier, blob.kind) {
-        (Some(tier), _) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
-        (None, Kind::Block) => {
-            let default = tier_text(default_tier(default));
-            answer.constant(&name::ACCESS_TIER, default).constant(&name::ACCESS_TIER_INFERRED, "true")
+/// The tier, which Get Blob shows only since 2026-10-06.
+pub fn tier_of(answer: Answer, blob: &Blob, settings: &AccountSettings) -> Answer {
+    let answer = match shown_tier(blob, settings) {
+        ShownTier::Set(tier) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
+        ShownTier::Inferred(tier) => {
+            answer.constant(&name::ACCESS_TIER, tier_text(tier)).constant(&name::ACCESS_TIER_INFERRED, "true")
         }
-        // Only premium accounts infer a tier for these; ours is a standard one.
-        (None, Kind::Page { .. } | Kind::Append { .. }) => answer,
+        ShownTier::None => answer,
     };
     let answer = match blob.rehydrating {
         None => answer,
@@ -246,7 +244,33 @@ pub fn tier_of(answer: Answer, blob: &Blob, default: DefaultTier) -> Answer {
     }
 }
 
-pub fn default_tier(default: DefaultTier) -> Tier {
+/// What is said of a blob's tier.
+pub enum ShownTier {
+    Set(Tier),
+    /// The account's, or that of the blob's length.
+    Inferred(Tier),
+    None,
+}
+
+pub fn shown_tier(blob: &Blob, settings: &AccountSettings) -> ShownTier {
+    let kind = settings.kind;
+    match (blob.tier, blob.kind) {
+        (Some(tier), _) => ShownTier::Set(tier),
+        (None, Kind::Block) if kind.infers_block_tier() => ShownTier::Inferred(default_tier(settings.default_tier)),
+        (None, Kind::Page { .. }) if kind.infers_page_tier() => {
+            ShownTier::Inferred(Tier::Premium(Premium::of_length(blob.content.length)))
+        }
+        (None, Kind::Block | Kind::Page { .. } | Kind::Append { .. }) => ShownTier::None,
+    }
+}
+
+/// The tier that a request asks for, if the account has such tiers.
+pub fn permitted_tier(ask: &Ask) -> Result<Option<Tier>, Refusal> {
+    let asked = tier(&ask.head)?;
+    asked.map(|tier| ask.settings.kind.permit_tier(tier).map(|()| tier)).transpose()
+}
+
+fn default_tier(default: DefaultTier) -> Tier {
     match default {
         DefaultTier::Hot => Tier::Hot,
         DefaultTier::Cool => Tier::Cool,

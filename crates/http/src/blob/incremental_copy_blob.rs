@@ -3,6 +3,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
+use lazuli_model::account::BlobType;
 use lazuli_model::blob::{CopyStatus, Family, IncrementalCopy};
 use lazuli_store::Failure;
 
@@ -24,6 +25,7 @@ pub const SPEC: Spec = Spec {
     also: &[("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     takes: ETAGS | DATES | IF_TAGS,
+    makes: Some(BlobType::Page),
     seconds: &[sources::COPY_SOURCE],
     ..Spec::PLAIN
 };

@@ -1,6 +1,7 @@
 //! Put Blob, for append blobs: they begin empty.
 
 use http::StatusCode;
+use lazuli_model::account::BlobType;
 use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
@@ -12,6 +13,7 @@ pub const SPEC: Spec = Spec {
     name: "PutAppendBlob",
     when: &[When::HeaderIs("x-ms-blob-type", "AppendBlob"), When::NoHeader("x-ms-copy-source")],
     body: Body::None,
+    makes: Some(BlobType::Append),
     ..put_blob::SPEC
 };
 

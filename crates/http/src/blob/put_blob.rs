@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
+use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Blob, ContentHeaders, Encryption, PutBlob};
 use lazuli_store::{Failure, PathAt};
 
@@ -26,6 +27,7 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     body: Body::Content { most: CONTENT_MAX },
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    makes: Some(BlobType::Block),
     ..Spec::PLAIN
 };
 
@@ -49,7 +51,7 @@ pub(super) fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusa
         headers: content_headers(head)?,
         metadata: headers::metadata(head)?,
         tags: headers::tags(head)?,
-        tier: headers::tier(head)?,
+        tier: headers::permitted_tier(ask)?,
         protection: protection::of_new(ask)?,
         encryption,
         conditions: headers::conditions(head, &SPEC)?,

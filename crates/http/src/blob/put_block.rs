@@ -1,6 +1,7 @@
 //! Put Block.
 
 use http::StatusCode;
+use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Encryption, PutBlock};
 use lazuli_model::{BlockId, Refusal};
 use lazuli_store::Failure;
@@ -25,6 +26,7 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     body: Body::Content { most: BLOCK_MAX },
     takes: LEASE,
+    makes: Some(BlobType::Block),
     ..Spec::PLAIN
 };
 

@@ -1,6 +1,7 @@
 //! Put Block List: the blocks named become the blob.
 
 use http::StatusCode;
+use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Encryption, PutBlockList, Search};
 use lazuli_model::{BlockId, Refusal};
 use lazuli_store::Failure;
@@ -26,6 +27,7 @@ pub const SPEC: Spec = Spec {
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     body: Body::Document { most: DOCUMENT_MAX },
     takes: ETAGS | DATES | IF_TAGS | LEASE,
+    makes: Some(BlobType::Block),
     ..Spec::PLAIN
 };
 
@@ -58,7 +60,7 @@ fn parse(
         headers: content_headers,
         metadata: headers::metadata(head)?,
         tags: headers::tags(head)?,
-        tier: headers::tier(head)?,
+        tier: headers::permitted_tier(ask)?,
         protection: protection::of_new(ask)?,
         encryption,
         conditions: headers::conditions(head, &SPEC)?,

@@ -56,6 +56,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
             }
             let blob = ask.store.put_page(&at, put, received).await?;
             let answer = encryption::describe(answer(&blob), &blob.encryption);
+            let digests = digests.by_md5(!ask.settings.kind.tells_crc64_of_pages());
             Ok(digests.answer(answer.constant(&name::REQUEST_SERVER_ENCRYPTED, "true"), &ask.head, false))
         }
     }

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::Refusal;
+use lazuli_model::account::BlobType;
 use lazuli_model::blob::{PAGE, PAGE_BLOB_MAX, SEQUENCE_MAX};
 use lazuli_store::Failure;
 
@@ -15,6 +16,7 @@ pub const SPEC: Spec = Spec {
     name: "PutPageBlob",
     when: &[When::HeaderIs("x-ms-blob-type", "PageBlob"), When::NoHeader("x-ms-copy-source")],
     body: Body::None,
+    makes: Some(BlobType::Page),
     ..put_blob::SPEC
 };
 

@@ -7,7 +7,6 @@ use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::headers;
-use crate::head::Head;
 use crate::operation::{AccountNeeds, IF_TAGS, LEASE, On, Spec};
 use crate::serve::Ask;
 
@@ -25,7 +24,7 @@ pub const SPEC: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let set = parse(&ask.head)?;
+    let set = parse(ask)?;
     let status = match ask.store.set_blob_tier(&ask.head.blob_at()?, set).await? {
         TierChange::Done => StatusCode::OK,
         TierChange::Pending => StatusCode::ACCEPTED,
@@ -33,10 +32,12 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(Answer::new(status))
 }
 
-fn parse(head: &Head) -> Result<SetBlobTier, Refusal> {
+fn parse(ask: &Ask) -> Result<SetBlobTier, Refusal> {
+    let head = &ask.head;
     Ok(SetBlobTier {
         which: headers::which(head)?,
-        tier: headers::tier(head)?.ok_or(Refusal::MissingRequiredHeader { header: "x-ms-access-tier".into() })?,
+        tier: headers::permitted_tier(ask)?
+            .ok_or(Refusal::MissingRequiredHeader { header: "x-ms-access-tier".into() })?,
         priority: headers::priority(head)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

@@ -7,9 +7,8 @@ use lazuli_model::container::SetContainerAcl;
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::create_container::public_access;
+use crate::blob::create_container::permitted_access;
 use crate::blob::headers;
-use crate::head::Head;
 use crate::operation::{Body, DATES, LEASE, On, Spec};
 use crate::serve::Ask;
 use crate::wire::xml;
@@ -29,14 +28,15 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
-    let set = parse(&ask.head, &document)?;
+    let set = parse(ask, &document)?;
     let container = ask.store.set_container_acl(&ask.head.container_at()?, set).await?;
     Ok(Answer::new(StatusCode::OK).etag(container.etag, container.modified))
 }
 
-fn parse(head: &Head, document: &Bytes) -> Result<SetContainerAcl, Refusal> {
+fn parse(ask: &Ask, document: &Bytes) -> Result<SetContainerAcl, Refusal> {
+    let head = &ask.head;
     Ok(SetContainerAcl {
-        public: public_access(head)?,
+        public: permitted_access(ask)?,
         policies: xml::read_signed_identifiers(document, xml::letters::CONTAINER)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

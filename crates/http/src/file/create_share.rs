@@ -1,7 +1,9 @@
 //! Create Share.
 
 use http::StatusCode;
-use lazuli_model::file::CreateShare;
+use lazuli_model::Refusal;
+use lazuli_model::account::AccountKind;
+use lazuli_model::file::{CreateShare, ShareSettings, ShareTier};
 use lazuli_store::Failure;
 
 use crate::answer::Answer;
@@ -24,9 +26,23 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let create = CreateShare {
         id: (ask.ids)(),
         metadata: headers::metadata(&ask.head)?,
-        settings: settings::settings(&ask.head)?,
+        settings: of_kind(ask, settings::settings(&ask.head)?)?,
         protocol: settings::protocol(&ask.head)?,
     };
     let share = ask.store.create_share(&at, create).await?;
     Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share))
+}
+
+/// All shares of a premium account are premium ones.
+fn of_kind(ask: &Ask, settings: ShareSettings) -> Result<ShareSettings, Refusal> {
+    match (ask.settings.kind, settings.tier) {
+        (AccountKind::PremiumFile, None | Some(ShareTier::Premium)) => {
+            Ok(ShareSettings { tier: Some(ShareTier::Premium), ..settings })
+        }
+        (AccountKind::PremiumFile, Some(ShareTier::TransactionOptimized | ShareTier::Hot | ShareTier::Cool)) => {
+            let value = ask.head.text("x-ms-access-tier").unwrap_or_default().to_owned();
+            Err(Refusal::InvalidHeaderValue { header: "x-ms-access-tier".into(), value })
+        }
+        (AccountKind::Standard | AccountKind::PremiumBlockBlob | AccountKind::PremiumPageBlob, _) => Ok(settings),
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::create_container::public_access;
+use crate::blob::create_container::permitted_access;
 use crate::blob::{encryption, headers};
 use crate::operation::{ANY, AccountNeeds, DATES, LEASE, On, Spec, When};
 use crate::serve::Ask;
@@ -80,7 +80,7 @@ fn namespace(answer: Answer, ask: &Ask) -> Answer {
 async fn create(ask: &mut Ask) -> Result<Answer, Failure> {
     let scope = encryption::of_container(ask)?;
     let (id, metadata) = ((ask.ids)(), own::properties(&ask.head)?.unwrap_or_default());
-    let create = CreateContainer { id, scope, metadata, public: public_access(&ask.head)? };
+    let create = CreateContainer { id, scope, metadata, public: permitted_access(ask)? };
     let made = ask.store.create_container(&ask.head.container_at()?, create).await?;
     Ok(namespace(Answer::new(StatusCode::CREATED).etag(made.etag, made.modified), ask))
 }

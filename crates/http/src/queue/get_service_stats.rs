@@ -21,5 +21,5 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     ask.head.permit_stats()?;
-    Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::service_stats(ask.head.now)))
+    Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::service_stats(ask.settings.geo_replication, ask.head.now)))
 }

@@ -20,5 +20,5 @@ pub const SPEC: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     ask.head.permit_stats()?;
-    Ok(Answer::new(StatusCode::OK).xml(xml::service_stats(ask.head.now)))
+    Ok(Answer::new(StatusCode::OK).xml(xml::service_stats(ask.settings.geo_replication, ask.head.now)))
 }

@@ -9,6 +9,7 @@ use lazuli_engine::{Clock, Memory, Stamp, content};
 use lazuli_http::auth::{Mode, Trust};
 use lazuli_http::recorder::Recorder;
 use lazuli_http::{Accounts, Edge, Options, Service};
+use lazuli_model::account::Transport;
 use lazuli_model::{AccountName, Timestamp};
 use lazuli_store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -89,6 +90,12 @@ impl Server {
         recorder
     }
 
+    /// Changes settings of the account.
+    pub async fn set(&self, changes: &[(&str, &str)]) {
+        let changes = changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.store.set_account(&AccountName::parse(ACCOUNT).unwrap(), changes).await.unwrap();
+    }
+
     pub fn allow_sources(&self, sources: lazuli_http::sources::Sources) {
         self.edge.allow_sources(sources);
     }
@@ -139,12 +146,17 @@ impl Client {
     }
 
     pub fn to_service(server: &Server, service: Service) -> Self {
+        Self::over(server, service, Transport::Plain)
+    }
+
+    /// As if the connection were of this kind.
+    pub fn over(server: &Server, service: Service, transport: Transport) -> Self {
         let (near, far) = tokio::io::duplex(64 << 10);
         let edge = server.edge.clone();
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         tokio::spawn(async move {
             let (_run, stop) = tokio::sync::watch::channel(false);
-            edge.serve(far, peer, service, false, stop).await;
+            edge.serve(far, peer, service, transport, stop).await;
         });
         Self { pipe: near, store: server.store.clone(), accounts: accounts(), signs: true, service, held: Vec::new() }
     }

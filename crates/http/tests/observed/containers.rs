@@ -206,3 +206,45 @@ async fn a19_a_source_with_a_right_of_its_own_is_verified() {
         assert_eq!((status, said.as_str()), (409, code), "{source}");
     }
 }
+
+/// Each is signed rightly; it is there once too often, in whatever case.
+#[tokio::test]
+async fn a1_a_parameter_of_a_sas_comes_once() {
+    let mut client = Client::unsigned(&start());
+    let sas = crate::client::account_sas();
+    let (status, _, _) = said(&mut client, V, ("GET", &format!("/?comp=list&{sas}"), &[], "")).await;
+    assert_eq!(status, 200);
+    for again in ["sv=2019-02-02", "se=2099-01-01T00:00:00Z", "SP=r", "sip=127.0.0.1&sip=127.0.0.1", "rscc=a&rscc=b"] {
+        let (status, code, _) = said(&mut client, V, ("GET", &format!("/?comp=list&{sas}&{again}"), &[], "")).await;
+        assert_eq!((status, code.as_str()), (403, "AuthenticationFailed"), "{again}");
+    }
+}
+
+/// The service leases it for half a minute, while it goes; here it has gone when that is answered (docs/fidelity.md).
+#[tokio::test]
+async fn b22_a_container_that_was_deleted_softly_is_leased_no_more() {
+    let server = start();
+    server.set(&[("container-soft-delete", "1")]).await;
+    let mut client = with_container(&server).await;
+    done(&mut client, V, ("DELETE", "/con?restype=container", &[], "")).await;
+    let listed = done(&mut client, V, ("GET", "/?comp=list&include=deleted", &[], "")).await.text();
+    assert_eq!(element(&listed, "Deleted"), Some("true"), "{listed}");
+    let lease = ["LeaseStatus", "LeaseState", "LeaseDuration"].map(|name| element(&listed, name));
+    assert_eq!(lease, [Some("unlocked"), Some("expired"), None]);
+}
+
+/// The service may give a marker behind which there is nothing; ours means what it says.
+#[tokio::test]
+async fn b23_a_full_page_has_a_marker_only_if_something_follows() {
+    let server = start();
+    server.set(&[("versioning", "on"), ("blob-soft-delete", "1")]).await;
+    let mut client = with_container(&server).await;
+    for _ in 0..2 {
+        done(&mut client, V, ("PUT", "/con/b", &[BLOCK], "x")).await;
+    }
+    for (most, follows) in [(1, true), (2, false)] {
+        let target = format!("/con?restype=container&comp=list&include=deleted,versions&maxresults={most}");
+        let listed = done(&mut client, V, ("GET", &target, &[], "")).await.text();
+        assert_eq!(element(&listed, "NextMarker").is_some(), follows, "{most}: {listed}");
+    }
+}

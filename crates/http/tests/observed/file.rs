@@ -265,3 +265,12 @@ async fn f14_a_source_that_is_too_short() {
     let message = "The source request body for copy source does not match requested length to write on target.";
     assert_eq!(details(&text).0, message);
 }
+
+/// The service forgets that a file is encrypted when its metadata are taken away; ours does not (docs/fidelity.md).
+#[tokio::test]
+async fn f11_a_file_without_metadata_is_still_encrypted() {
+    let mut client = with_file(&start(), "5").await;
+    done(&mut client, V, ("PUT", "/sha/f?comp=metadata", &[], "")).await;
+    let read = done(&mut client, V, ("HEAD", "/sha/f", &[], "")).await;
+    assert_eq!(read.header("x-ms-server-encrypted"), Some("true"));
+}

@@ -117,3 +117,16 @@ async fn listings_of_old_have_addresses() {
     assert!(old.contains(&format!("<EnumerationResults AccountName=\"{here}\">")), "{old}");
     assert!(old.contains(&format!("<Name>que</Name><Url>{here}/que</Url>")), "{old}");
 }
+
+/// "Status and error codes": for version 2017-07-29 and later, the code is in a header, too.
+#[tokio::test]
+async fn the_code_of_a_refusal_is_in_a_header_since_2017_07_29() {
+    let mut client = Client::to(&start());
+    for (version, is_told) in [("2016-05-31", false), ("2017-04-17", false), ("2017-07-29", true), ("2021-12-02", true)]
+    {
+        let headers = [("x-ms-version", version)];
+        let refused = client.send("GET", "/missing?restype=container", &headers, b"").await;
+        assert_eq!((refused.status, refused.header("x-ms-error-code").is_some()), (404, is_told), "{version}");
+        assert!(refused.text().contains("<Code>ContainerNotFound</Code>"), "{version}");
+    }
+}

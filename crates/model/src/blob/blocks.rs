@@ -1,8 +1,9 @@
 //! Blocks: put one by one, then committed together by a list.
 
 use crate::blob::{
-    Blob, ContentRef, GetBlockList, Kind, PutBlock, PutBlockList, Search, permit_replacement, read::permit_read,
-    write::permit_tier,
+    Blob, ContentRef, GetBlockList, Kind, PutBlock, PutBlockList, Search, permit_replacement,
+    read::permit_read,
+    write::{inherited_tier, permit_tier},
 };
 use crate::lease::{self, On};
 use crate::{BlockId, Lease, Refusal, Timestamp};
@@ -83,13 +84,14 @@ impl PutBlockList {
     ) -> Result<Blob, Refusal> {
         permit_tier(self.tier, content.length)?;
         let lease = self.permit(current, uncommitted, now)?;
+        let tier = self.tier.or(inherited_tier(Kind::Block, current));
         Ok(Blob {
             created: current.map_or(now, |old| old.created),
             headers: self.headers.clone(),
             metadata: self.metadata.clone(),
             tags: self.tags.clone(),
-            tier: self.tier,
-            tier_changed: self.tier.map(|_| now),
+            tier,
+            tier_changed: tier.map(|_| now),
             lease,
             immutability: self.protection.policy,
             legal_hold: self.protection.legal_hold,

@@ -87,14 +87,15 @@ fn a_new_blob_is_what_was_put() {
 }
 
 #[test]
-fn an_overwrite_keeps_the_lease_and_the_creation_time_and_nothing_else() {
+fn an_overwrite_keeps_the_lease_the_tier_and_the_creation_time_and_nothing_else() {
     let old = blob(leased());
     let made = PutBlob { lease: Some(A), ..put() }.decide(Some(&old), content(2, 7), None, at(20)).unwrap();
     assert_eq!((made.created, made.lease), (at(0), leased()));
     assert_eq!((made.etag, made.modified), (ETag::of(at(20)), at(20)));
     assert_eq!((&made.metadata, &made.tags), (&metadata("new"), &tags("new=1")));
     assert_eq!(made.headers, put().headers);
-    assert_eq!((made.tier, made.tier_changed), (None, None));
+    // Rule B31.
+    assert_eq!((made.tier, made.tier_changed), (old.tier, Some(at(20))));
 
     let list = PutBlockList { lease: Some(A), ..put_list(vec![]) };
     assert_eq!(list.decide(Some(&old), Lease::Available, content(2, 7), at(20)), Ok(made));

@@ -116,6 +116,28 @@ impl Tier {
 }
 
 impl Premium {
+    /// In the order of their sizes.
+    const ALL: [Premium; 11] = [
+        Premium::P4,
+        Premium::P6,
+        Premium::P10,
+        Premium::P15,
+        Premium::P20,
+        Premium::P30,
+        Premium::P40,
+        Premium::P50,
+        Premium::P60,
+        Premium::P70,
+        Premium::P80,
+    ];
+
+    /// What a premium account takes a page blob for that nobody has set a tier for: the smallest that is large enough, and P10 at least
+    /// (observed: P10 of a blob of a few pages).
+    pub fn of_length(length: u64) -> Premium {
+        let fits = |tier: &Premium| *tier >= Premium::P10 && length <= tier.bytes_max();
+        Self::ALL.into_iter().find(fits).unwrap_or(Premium::P80)
+    }
+
     /// "Premium page blob tiers": each is for blobs up to a size.
     pub fn bytes_max(self) -> u64 {
         const GIB: u64 = 1 << 30;

@@ -257,7 +257,7 @@ mod tests {
 
     /// Rules A8, A9, A10 and A22.
     #[test]
-    fn a9_what_cannot_be_read_is_refused_in_the_services_words() {
+    fn a8_a9_a10_a22_what_cannot_be_read_is_refused_in_the_services_words() {
         let at = |at: usize, what: &str| format!("Error parsing query at or near character position {at}: {what}");
         let (long, name, value) = (["a='1'"; COMPARISONS_MAX + 1].join(" AND "), "n".repeat(129), "v".repeat(257));
         let many: Vec<String> = (0..11).map(|n| format!("t{n}='1'")).collect();

@@ -82,6 +82,8 @@ pub struct Scan {
     file: File,
     fields: Vec<Node>,
     room: Cell<usize>,
+    /// Bytes of the file that were read: its metadata, and the columns that are wanted of the row groups so far.
+    read: u64,
     state: State,
 }
 
@@ -118,7 +120,7 @@ type Next = Result<Turn, (Bad, u64)>;
 impl Scan {
     pub(crate) fn new(length: u64) -> Self {
         let file = File { fields: Vec::new(), groups: Vec::new() };
-        Self { length, file, fields: Vec::new(), room: Cell::new(0), state: State::Tail }
+        Self { length, file, fields: Vec::new(), room: Cell::new(0), read: 0, state: State::Tail }
     }
 
     pub(crate) fn turn(&mut self, judge: &mut Judge, given: Option<Bytes>) -> Turn {
@@ -166,6 +168,7 @@ impl Scan {
         self.file = schema::read(bytes).ok_or((Bad::Corrupt, 0))?;
         self.fields = self.file.fields.iter().filter(|node| judge.wants(&node.name)).cloned().collect();
         judge.call(self.fields.iter().map(|field| field.name.clone()).collect());
+        self.read = self.length - from;
         self.state = State::Group(0);
         Ok(Turn::Again)
     }
@@ -220,7 +223,11 @@ impl Scan {
                 return Ok(Turn::Again);
             }
         }
-        judge.passed(chunks.iter().map(|chunk| chunk.offset.saturating_add(chunk.length)).max().unwrap_or(0));
+        let mut wanted = Vec::new();
+        self.fields.iter().for_each(|field| field.each_column(&mut |column, _, _| wanted.push(column)));
+        let stored = wanted.into_iter().filter_map(|column| chunks.get(column)).map(|chunk| chunk.length);
+        self.read = stored.fold(self.read, u64::saturating_add);
+        judge.end_group(self.read);
         self.state = State::Group(group + 1);
         Ok(Turn::Again)
     }

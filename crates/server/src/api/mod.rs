@@ -3,7 +3,7 @@
 //! Held true:
 //! * a credential of the data plane opens the data plane and the record of its own account, and never the lab;
 //! * the lab's paths do not exist unless the server was started with `--lab`;
-//! * whoever is not known gets nothing but 401, and what is changed with a cookie needs the CSRF header too.
+//! * a client that is not known gets nothing but 401, and what is changed with a cookie needs the CSRF header too.
 
 mod data_plane;
 mod lab;

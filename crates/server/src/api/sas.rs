@@ -124,7 +124,7 @@ impl Console {
         });
         let service = found.ok_or_else(|| Refused::bad("this URL is not one of this server's services"))?;
         let names_blob = service == Service::Blob && url.path().split('/').filter(|part| !part.is_empty()).count() > 2;
-        if !matches!(method, "GET" | "HEAD") && !(names_blob && matches!(method, "PUT" | "DELETE")) {
+        if !(matches!(method, "GET" | "HEAD") || names_blob && matches!(method, "PUT" | "DELETE")) {
             let message =
                 "GET and HEAD can be tried without doing anything, and PUT and DELETE of a blob; nothing else";
             return Err(Refused::bad(message));

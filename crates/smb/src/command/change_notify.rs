@@ -41,12 +41,10 @@ pub(super) async fn run(ask: &Ask<'_>, request: &NotifyRequest) -> Outcome {
 
 /// With its tree or session, a watch ends as with its handle.
 fn ended(reason: Status) -> Outcome {
-    match reason {
-        Status::NetworkNameDeleted | Status::UserSessionDeleted => {
-            Ok((Status::NotifyCleanup, Response::ChangeNotify(Output::default())))
-        }
-        reason => Err(reason),
+    if matches!(reason, Status::NetworkNameDeleted | Status::UserSessionDeleted) {
+        return Ok((Status::NotifyCleanup, Response::ChangeNotify(Output::default())));
     }
+    Err(reason)
 }
 
 /// What there is to tell, if anything.

@@ -145,7 +145,7 @@ async fn of_file(ask: &Ask<'_>, open: &Open, at: &File, request: &InfoRequest, r
 pub(super) fn closed(failure: lazuli_store::Failure) -> Status {
     match failure {
         lazuli_store::Failure::Refused(lazuli_model::Refusal::ResourceNotFound) => Status::FileClosed,
-        failure => failure.into(),
+        failure @ (lazuli_store::Failure::Refused(_) | lazuli_store::Failure::Broken(_)) => failure.into(),
     }
 }
 

@@ -82,13 +82,13 @@ pub(crate) async fn one(
         Err(status) => return Ok(refusal(client, received, status, received.refusal())),
     };
     match request {
-        Request::Negotiate(request) => return command::negotiate::run(client, received, &request, answer),
-        Request::SessionSetup(request) => return command::session_setup::run(client, received, &request).await,
-        Request::Echo => return Ok(reply(client, received, Ok((Status::Success, Response::Echo)), answer)),
+        Request::Negotiate(request) => command::negotiate::run(client, received, &request, answer),
+        Request::SessionSetup(request) => command::session_setup::run(client, received, &request).await,
+        Request::Echo => Ok(reply(client, received, Ok((Status::Success, Response::Echo)), answer)),
         Request::Logoff => {
             chain.leaves = Some(received.session);
             command::logoff::run(client, received.session).await;
-            return Ok(reply(client, received, Ok((Status::Success, Response::Logoff)), answer));
+            Ok(reply(client, received, Ok((Status::Success, Response::Logoff)), answer))
         }
         Request::TreeConnect(request) => {
             let (outcome, tree) = command::tree_connect::run(client, received, &request).await;
@@ -97,9 +97,22 @@ pub(crate) async fn one(
             if tree != 0 {
                 reply.header.target = Target::Sync { process: 0xfeff, tree };
             }
-            return Ok(reply);
+            Ok(reply)
         }
-        request => in_tree(client, received, request, answer, chain, before, ready).await,
+        request @ (Request::TreeDisconnect
+        | Request::Create(_)
+        | Request::Close(_)
+        | Request::Flush(_)
+        | Request::Read(_)
+        | Request::Write(_)
+        | Request::Lock(_)
+        | Request::Ioctl(_)
+        | Request::Cancel
+        | Request::QueryDirectory(_)
+        | Request::ChangeNotify(_)
+        | Request::QueryInfo(_)
+        | Request::SetInfo(_)
+        | Request::OplockBreak(_)) => in_tree(client, received, request, answer, chain, before, ready).await,
     }
 }
 

@@ -26,11 +26,11 @@ impl Store {
 
     /// Changes settings; an account whose keys are elsewhere gets its record with the first of them.
     pub async fn set_account(&self, name: &AccountName, changes: Changes) -> Changed {
-        let turning = changes.iter().any(|(name, _)| name == "hierarchical-namespace");
+        let turning = changes.iter().any(|(name, _)| name == "hierarchical-namespace" || name == "kind");
         if turning && let Some(what) = self.first_content(name).await? {
             let was = self.known_account(name).await?.settings;
             let now = was.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
-            if was.hierarchical_namespace != now.hierarchical_namespace {
+            if was.hierarchical_namespace != now.hierarchical_namespace || was.kind != now.kind {
                 return Err(AccountTrouble::NotEmpty(what));
             }
         }

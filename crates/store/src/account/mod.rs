@@ -13,7 +13,7 @@ pub(crate) use cache::Cache;
 pub use cache::KnownAccount;
 pub use change_account::Changes;
 pub use reset::Emptied;
-pub(crate) use stored::{AccountRow, read_account, read_settings, write_account};
+pub(crate) use stored::{AccountRow, FirstAccount, SecondAccountRow, read_account, read_settings, write_account};
 pub use stored::{SealedAccounts, SecretsTrouble};
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Empties an account: its containers, queues, tables and shares go, whoever holds them; the account, its keys and its settings stay. For
+//! Empties an account: its containers, queues, tables and shares go, held or not; the account, its keys and its settings stay. For
 //! tests that begin anew. Each goes in a transaction of its own, so an account is empty when this returns unless others fill it meanwhile.
 
 use lazuli_engine::{Key, Space};

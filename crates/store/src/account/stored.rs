@@ -1,5 +1,7 @@
-//! An account as it is stored: its settings as they are, its secrets sealed. And the step at the start by which directories from
-//! before that come to be so.
+//! An account as it is stored: the settings that were changed, by name, and its secrets sealed. And the step at the start by which directories
+//! from before that come to be so.
+
+mod before;
 
 use lazuli_engine::Txn;
 use lazuli_model::account::{Account, AccountSettings, Keys, Secret};
@@ -14,11 +16,14 @@ use crate::{Failure, Fault, Store, keys};
 /// Accounts that one look of the start goes over.
 const PAGE: usize = 500;
 
+pub use before::{FirstAccount, SecondAccountRow};
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountRow {
     created: Timestamp,
     secrets: Secrets,
-    settings: AccountSettings,
+    /// Name and value of each that is not the default, so that new ones need no new encoding.
+    settings: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,12 +46,19 @@ impl AccountSecrets {
     }
 }
 
-/// Rows of version 1 were the account itself.
 impl From<Account> for AccountRow {
     fn from(account: Account) -> Self {
         let Account { created, keys, delegation, scopes, settings } = account;
-        Self { created, secrets: Secrets::Clear(AccountSecrets { keys, delegation, scopes }), settings }
+        Self {
+            created,
+            secrets: Secrets::Clear(AccountSecrets { keys, delegation, scopes }),
+            settings: named(&settings),
+        }
     }
+}
+
+fn named(settings: &AccountSettings) -> Vec<(String, String)> {
+    settings.changed().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 impl AccountRow {
@@ -62,13 +74,20 @@ impl AccountRow {
         }
     }
 
-    fn open(self, vault: &Vault, name: &AccountName) -> Result<Account, Unopened> {
+    fn open(self, vault: &Vault, name: &AccountName) -> Result<Account, Unreadable> {
+        let settings = self.settings()?;
         let secrets = match self.secrets {
             Secrets::Clear(secrets) => secrets,
             Secrets::Sealed(sealed) => vault.open(&purpose(name), &sealed)?,
         };
         let AccountSecrets { keys, delegation, scopes } = secrets;
-        Ok(Account { created: self.created, keys, delegation, scopes, settings: self.settings })
+        Ok(Account { created: self.created, keys, delegation, scopes, settings })
+    }
+
+    /// A directory that a newer program wrote may have settings that are not known here. To go on without one would be to forget it.
+    fn settings(&self) -> Result<AccountSettings, Fault> {
+        let settings = AccountSettings::default().with(self.settings.iter().map(|(name, value)| (name, value)));
+        settings.map_err(|bad| Fault::Corrupt(format!("the settings of an account cannot be read: {bad}")))
     }
 
     fn is_in_the_clear(&self) -> bool {
@@ -86,9 +105,37 @@ pub(crate) fn read_account(txn: &mut Txn<'_>, vault: &Vault, name: &AccountName)
     Ok(row.map(|row| row.open(vault, name)).transpose().map_err(Fault::from)?)
 }
 
+/// Why a row is no account.
+enum Unreadable {
+    Secrets(Unopened),
+    Settings(Fault),
+}
+
+impl From<Unopened> for Unreadable {
+    fn from(why: Unopened) -> Self {
+        Unreadable::Secrets(why)
+    }
+}
+
+impl From<Fault> for Unreadable {
+    fn from(fault: Fault) -> Self {
+        Unreadable::Settings(fault)
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(why: Unreadable) -> Self {
+        match why {
+            Unreadable::Secrets(why) => why.into(),
+            Unreadable::Settings(fault) => fault,
+        }
+    }
+}
+
 /// What of an account is no secret.
 pub(crate) fn read_settings(txn: &mut Txn<'_>, name: &AccountName) -> Decided<Option<AccountSettings>> {
-    Ok(get::<AccountRow>(txn, &keys::account(name))?.map(|row| row.settings))
+    let row = get::<AccountRow>(txn, &keys::account(name))?;
+    Ok(row.map(|row| row.settings()).transpose()?)
 }
 
 pub(crate) fn write_account(txn: &mut Txn<'_>, vault: &Vault, salt: Salt, name: &AccountName, account: Account) {
@@ -133,6 +180,12 @@ impl Store {
         Ok(opened.collect::<Result<Vec<_>, Fault>>()?)
     }
 
+    /// The settings of every account that has some.
+    pub(crate) async fn all_settings(&self) -> Result<Vec<(AccountName, AccountSettings)>, Failure> {
+        let rows = self.account_rows().await?.into_iter();
+        Ok(rows.map(|(name, row)| Ok((name, row.settings()?))).collect::<Result<Vec<_>, Fault>>()?)
+    }
+
     /// An account whose secrets are sealed, if there is one.
     pub async fn sealed_account(&self) -> Result<Option<AccountName>, Failure> {
         let rows = self.account_rows().await?;
@@ -147,8 +200,9 @@ impl Store {
         for (name, row) in self.account_rows().await? {
             let clear = row.is_in_the_clear();
             row.open(&self.vault, &name).map_err(|why| match why {
-                Unopened::NoKey | Unopened::OtherKey => SecretsTrouble::OtherKey(name.clone()),
-                Unopened::Damaged => SecretsTrouble::Damaged(name.clone()),
+                Unreadable::Secrets(Unopened::NoKey | Unopened::OtherKey) => SecretsTrouble::OtherKey(name.clone()),
+                Unreadable::Secrets(Unopened::Damaged) => SecretsTrouble::Damaged(name.clone()),
+                Unreadable::Settings(fault) => SecretsTrouble::Failed(Failure::Broken(fault)),
             })?;
             if clear && self.vault.seals() {
                 match self.seal_account(&name).await {

@@ -28,9 +28,8 @@ impl Tree {
         match key.column() {
             keys::NAMES => {
                 let (name, _) = read_epoch(key).ok_or_else(|| odd(key))?;
-                if !self.names.contains_key(&name) {
-                    self.names.insert(name, decode::<NameRow>(bytes)?.0);
-                }
+                let row = decode::<NameRow>(bytes)?.0;
+                self.names.entry(name).or_insert(row);
             }
             keys::NODES => {
                 let id = id(key)?;

@@ -10,8 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
-use lazuli_engine::{BoxFuture, Key, Partition, Space};
+use lazuli_engine::{Key, Partition, Space};
 use lazuli_model::blob::{AppendBlock, Blob, ContentHeaders, DeleteBlob, PutBlob, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::container::{CreateContainer, DeleteContainer};
@@ -25,7 +24,7 @@ use super::{Known, Noted};
 use crate::keys::{self, BlobKeys};
 use crate::records::{DeadSpace, DeletedContainer, decode, decode_container_id, encode};
 use crate::transact::{get, now};
-use crate::upload::{Broken, Source};
+use crate::upload::Whole;
 use crate::{BlobAt, ContainerAt, Failure, Fault, Store};
 
 /// Notes of one step.
@@ -543,13 +542,4 @@ fn hour_in(name: &str) -> Option<Timestamp> {
     let path = name.strip_prefix("idx/segments/")?.strip_suffix("/meta.json")?;
     let (date, clock) = path.rsplit_once('/')?;
     Timestamp::parse_iso(&format!("{}T{}:00:00Z", date.replace('/', "-"), clock.get(..2)?))
-}
-
-struct Whole(Option<Bytes>);
-
-impl Source for Whole {
-    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Broken>> {
-        let bytes = self.0.take();
-        Box::pin(async move { Ok(bytes) })
-    }
 }

@@ -1,6 +1,7 @@
 //! The short documents that the service sends. Elements and their order are those of recorded answers.
 
 use lazuli_model::access::StoredPolicy;
+use lazuli_model::account::GeoReplication;
 use lazuli_model::service::{CorsRule, Logging, Metrics, Retention, ServiceProperties, StaticWebsite};
 use lazuli_model::{BlockId, Tags, Timestamp, Version};
 use lazuli_store::Difference;
@@ -105,10 +106,16 @@ pub fn tag_set(out: &mut String, tags: &Tags) {
 }
 
 /// Get Blob Service Stats.
-pub fn service_stats(last_sync: Timestamp) -> Vec<u8> {
+/// A secondary that is not live has no time up to which it is complete (observed).
+pub fn service_stats(state: GeoReplication, last_sync: Timestamp) -> Vec<u8> {
     let mut out = document(192);
-    out.push_str("<StorageServiceStats><GeoReplication><Status>live</Status>");
-    element(&mut out, "LastSyncTime", &last_sync.to_http());
+    out.push_str("<StorageServiceStats><GeoReplication>");
+    element(&mut out, "Status", state.name());
+    let last_sync = match state {
+        GeoReplication::Live => last_sync.to_http(),
+        GeoReplication::Bootstrap | GeoReplication::Unavailable => String::new(),
+    };
+    element(&mut out, "LastSyncTime", &last_sync);
     out.push_str("</GeoReplication></StorageServiceStats>");
     out.into_bytes()
 }
@@ -262,7 +269,7 @@ mod tests {
     fn stats_as_recorded() {
         let at = Timestamp::parse_http("Tue, 30 Aug 2022 23:22:54 GMT").expect("a time");
         assert_eq!(
-            text(service_stats(at)),
+            text(service_stats(GeoReplication::Live, at)),
             "<StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>Tue, 30 Aug 2022 23:22:54 GMT</LastSyncTime></GeoReplication></StorageServiceStats>"
         );
     }

@@ -14,6 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::answers::tag_set;
 use super::{attribute, document, element, is_char, number, optional};
 use crate::blob::copied::status_text;
+use crate::blob::headers::ShownTier;
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
 use crate::versions::Since;
@@ -378,15 +379,13 @@ fn copied(out: &mut String, blob: &Blob) {
 }
 
 fn tier(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
-    let default = listing.settings.default_tier;
-    match (blob.tier, blob.kind) {
-        (Some(tier), _) => element(out, "AccessTier", headers::tier_text(tier)),
-        (None, Kind::Block) => {
-            element(out, "AccessTier", headers::tier_text(headers::default_tier(default)));
+    match headers::shown_tier(blob, listing.settings) {
+        ShownTier::Set(tier) => element(out, "AccessTier", headers::tier_text(tier)),
+        ShownTier::Inferred(tier) => {
+            element(out, "AccessTier", headers::tier_text(tier));
             element(out, "AccessTierInferred", "true");
         }
-        // As in headers: only premium accounts infer a tier for these.
-        (None, Kind::Page { .. } | Kind::Append { .. }) => {}
+        ShownTier::None => {}
     }
     if let Some(back) = blob.rehydrating {
         element(out, "ArchiveStatus", &headers::archive_status(back));

@@ -20,6 +20,38 @@ fn set(tier: Tier, priority: Option<Priority>) -> SetBlobTier {
     SetBlobTier { which: Which::Current, tier, priority, conditions: Conditions::default(), lease: None }
 }
 
+/// Over what, with which tier asked for: the tier of the new blob, and whether its change is told.
+#[test]
+fn b31_a_blob_takes_over_the_tier_of_the_one_it_replaces() {
+    let page = Kind::Page { sequence: 0 };
+    for (old, asked, want) in [
+        (None, None, None),
+        (None, Some(Tier::Cool), Some(Tier::Cool)),
+        (Some(blob(Kind::Block, None, None)), None, None),
+        (Some(blob(Kind::Block, Some(Tier::Hot), None)), None, Some(Tier::Hot)),
+        (Some(blob(Kind::Block, Some(Tier::Cool), None)), None, Some(Tier::Cool)),
+        (Some(blob(Kind::Block, Some(Tier::Cool), None)), Some(Tier::Hot), Some(Tier::Hot)),
+        (Some(blob(Kind::Block, Some(Tier::Cold), None)), None, Some(Tier::Cold)),
+        (Some(blob(Kind::Block, Some(Tier::Archive), None)), None, None),
+        (Some(blob(Kind::Block, Some(Tier::Archive), back(Tier::Hot, Priority::High))), None, None),
+        (Some(blob(page, Some(Tier::Premium(Premium::P10)), None)), None, None),
+    ] {
+        let put = PutBlob { tier: asked, may_overwrite: true, ..crate::blob::tests::put() };
+        let made = put.decide(old.as_ref(), ContentRef::EMPTY, None, at(9)).unwrap();
+        assert_eq!((made.tier, made.tier_changed), (want, want.map(|_| at(9))), "{old:?} {asked:?}");
+    }
+}
+
+#[test]
+fn premium_accounts_infer_the_tier_of_a_page_blob() {
+    const GIB: u64 = 1 << 30;
+    for (length, tier) in
+        [(0, Premium::P10), (128 * GIB, Premium::P10), (128 * GIB + 512, Premium::P15), (8192 * GIB, Premium::P60)]
+    {
+        assert_eq!(Premium::of_length(length), tier, "{length}");
+    }
+}
+
 /// "Set Blob Tier", "Overview of blob rehydration" and recordings: what is there, what is asked for, what comes of it.
 #[test]
 fn tiers_of_block_blobs() {

@@ -77,7 +77,9 @@ async fn rows_from_before_are_read_and_sealed_at_the_start() {
     let clear = world.store.create_account(&name("account1"), both(), vec![]).await.unwrap();
     world.store.set_account(&name("account2"), vec![("versioning".into(), "on".into())]).await.unwrap();
     // As version 1 wrote it.
-    let old = encode(&clear);
+    let Account { created, keys, delegation, scopes, .. } = clear.clone();
+    let settings = before::PlacedSettings { public_access: true, ..Default::default() };
+    let old = encode(&FirstAccount { created, keys, delegation, scopes, settings });
     let put = world.store.transact(keys::account_partition(&name("account1")), move |txn| {
         txn.put(keys::account(&name("account1")), old.clone());
         Ok(())
@@ -145,4 +147,46 @@ async fn no_two_rows_are_sealed_alike() {
         seen.push(sealed);
         store.delete_account(&name("account1")).await.unwrap();
     }
+}
+
+/// Settings that had places come to have names, and keep their values.
+#[tokio::test]
+async fn rows_with_settings_by_place_are_read() {
+    let world = World::new();
+    let settings = before::PlacedSettings {
+        versioning: true,
+        blob_soft_delete: lazuli_model::service::Retention { days: Some(9), allow_permanent_delete: Some(true) },
+        container_soft_delete_days: Some(3),
+        default_tier: before::PlacedTier::Cool,
+        encryption_scopes: vec![before::PlacedScope { name: "scope1".into(), enabled: false }],
+        copy_sources: vec!["*.example.com".into()],
+        ..before::PlacedSettings::default()
+    };
+    let expected = AccountSettings::from(settings.clone());
+    assert!(!expected.public_access, "off as it was stored, though a fresh account has it on");
+    let none = AccountSecrets { keys: None, delegation: None, scopes: None };
+    let row = SecondAccountRow { created: Timestamp::from_ticks(7), secrets: Secrets::Clear(none), settings };
+    let old = encode(&row);
+    let put = world.store.transact(keys::account_partition(&name("account1")), move |txn| {
+        txn.put(keys::account(&name("account1")), old.clone());
+        Ok(())
+    });
+    put.await.unwrap();
+    assert_eq!(*world.store.known_account(&name("account1")).await.unwrap().settings, expected);
+}
+
+/// A program that does not know a setting does not go on as if it were not there.
+#[tokio::test]
+async fn settings_of_a_newer_program_are_not_forgotten() {
+    let world = World::new();
+    let none = AccountSecrets { keys: None, delegation: None, scopes: None };
+    let settings = vec![("from-the-future".into(), "on".into())];
+    let row = encode(&AccountRow { created: Timestamp::from_ticks(7), secrets: Secrets::Clear(none), settings });
+    let put = world.store.transact(keys::account_partition(&name("account1")), move |txn| {
+        txn.put(keys::account(&name("account1")), row.clone());
+        Ok(())
+    });
+    put.await.unwrap();
+    let known = world.store.known_account(&name("account1")).await;
+    assert!(matches!(known, Err(Failure::Broken(Fault::Corrupt(_)))));
 }

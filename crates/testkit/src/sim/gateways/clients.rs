@@ -233,7 +233,8 @@ async fn put_pages(store: &Store, place: &BlobAt, number: u64) -> Result<(), Fai
 
 /// Copies a blob of anybody to one that nobody else writes: the pieces are lent.
 async fn share(store: &Store, world: &World, chance: &mut Chance, writer: usize) -> Result<(), String> {
-    let from = at("box", *chance.pick(&NAMES));
+    let name = *chance.pick(&NAMES);
+    let from = at("box", name);
     let to = at("other", &format!("copy{writer}"));
     let Ok(reader) = store.open_blob(&from, ReadBlob::default()).await else { return Ok(()) };
     if reader.blob.kind != Kind::Block {
@@ -275,7 +276,7 @@ pub async fn read(world: Arc<World>, mut chance: Chance) -> Result<(), String> {
         let Some(gateway) = world.any(&mut chance) else { return Ok(()) };
         let (within, name) = match chance.below(4) {
             0 => ("other", format!("copy{}", chance.below(4))),
-            1 => ("box", format!("{}x", chance.pick(&NAMES))),
+            1 => ("box", format!("{}x", *chance.pick(&NAMES))),
             _ => ("box", (*chance.pick(&NAMES)).to_owned()),
         };
         let was_sound = gateway.is_sound();
