@@ -146,7 +146,8 @@ test("properties, metadata and tags are written only over what was read", async 
     assert.deepEqual([found.contentType, found.metadata.author], ["text/markdown", "ada"]);
     assert.equal((await blob.getTags()).tags.project, "lapis");
     assert.equal(await text(blob), "one");
-    // Somebody else is faster.
+    // What was written is read again before it is edited; then somebody else is faster.
+    await detail(page).locator("button.main[disabled]", { hasText: "Save" }).waitFor();
     await detail(page).getByLabel("Value of metadata 1").fill("grace");
     await blob.setMetadata({ author: "edsger" });
     await detail(page).getByRole("button", { name: "Save" }).click();

@@ -103,8 +103,8 @@ def test_a_host_holds_for_everything(run, tmp_path):
     inodes = {os.readlink(f"/proc/{program.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{program.process.pid}/fd")}
     rows = [line.split() for line in listening.splitlines()[1:]]
     own = [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes]
-    # Blob, Queue, Table, File, Data Lake, Website, Console.
-    assert len(own) == 7 and all(address.startswith("00000000:") for address in own), own
+    # Blob, Queue, Table, File, Data Lake, SMB, Website, Console.
+    assert len(own) == 8 and all(address.startswith("00000000:") for address in own), own
 
 
 def test_a_name_for_the_host_with_the_account_in_the_path(run):

@@ -496,8 +496,9 @@ def test_numbers_and_settings(lab, operator, container):
     put = next(row for row in metrics["operations"] if row["name"] == "PutBlob")
     assert sum(count for _, count in put["latency"]) == sum(put["by_class"]) > 0
     assert metrics["recorder"]["records"] > 0 and metrics["memory_bytes"] > 0
-    [account] = operator.good("GET", "/api/accounts")["accounts"]
-    assert account["name"] == ACCOUNT and any(setting["name"] == "versioning" for setting in account["settings"])
+    accounts = {account["name"]: account for account in operator.good("GET", "/api/accounts")["accounts"]}
+    account = accounts[ACCOUNT]
+    assert any(setting["name"] == "versioning" for setting in account["settings"])
     changed = operator.good("POST", f"/api/accounts/{ACCOUNT}/settings", {"blob-soft-delete": "3"})
     assert {"blob-soft-delete": "3"}.items() <= {setting["name"]: setting["value"] for setting in changed["settings"]}.items()
     operator.good("POST", f"/api/accounts/{ACCOUNT}/settings", {"blob-soft-delete": "off"})

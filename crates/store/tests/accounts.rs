@@ -88,7 +88,7 @@ async fn accounts_come_and_go() {
     };
     store.create_container(&at, create).await.unwrap();
     assert_eq!(store.delete_account(&name()).await, Err(AccountTrouble::NotEmpty("containers")));
-    let hierarchical = store.set_account(&name(), changes("hierarchical-namespace=on")).await;
+    let hierarchical = store.set_account(&name(), changes("change-feed=off hierarchical-namespace=on")).await;
     assert_eq!(hierarchical, Err(AccountTrouble::NotEmpty("containers")));
     let delete = lazuli_model::container::DeleteContainer { conditions: Default::default(), lease: None };
     store.delete_container(&at, delete).await.unwrap();

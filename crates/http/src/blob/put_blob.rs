@@ -35,8 +35,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let put = parse(ask, encryption::settle(ask).await?)?;
     let (received, digests) = content::take(ask, versions::put_blob_max(ask.head.version), true).await?;
-    if ask.settings.hierarchical_namespace && received.length == 0 && lake::says_folder(&put.metadata) {
-        // Clients that do not know of the hierarchy make directories so.
+    let is_folder = || lake::says_folder(&put.metadata) || at.blob.as_str().ends_with('/');
+    if ask.settings.hierarchical_namespace && received.length == 0 && is_folder() {
+        // Clients that do not know of the hierarchy make directories so: by metadata, or by a slash at the end.
         let made = ask.store.create_path(&PathAt::of_blob(&at)?, lake::directory_of(put)).await?;
         return Ok(answer(&ask.head, &made, &digests));
     }

@@ -163,8 +163,18 @@ impl<'a> History<'a, '_> {
         match self.changes.iter().rev().find(|change| ends(change)) {
             Some(winner) if deletes(winner) => (Why::Deleted, Some(winner)),
             Some(winner) => (Why::Replaced, Some(winner)),
-            None => self.replaced(current),
+            None => self.next_after(named).map_or_else(|| self.replaced(current), |next| (Why::Replaced, Some(next))),
         }
+    }
+
+    /// The change that made the next ETag after `named`: those of one object only grow. For operations that do not tell what they saw.
+    fn next_after(&self, named: Option<Timestamp>) -> Option<&'a Record> {
+        let makes = |change: &&'a Record| {
+            let made = change.made().filter(|_| change.lease.is_none());
+            Some((made.filter(|made| Some(*made) > named)?, *change))
+        };
+        named?;
+        self.changes.iter().filter_map(makes).min_by_key(|(made, _)| *made).map(|(_, change)| change)
     }
 
     fn replaced(&self, current: Option<Timestamp>) -> Found<'a> {
@@ -236,8 +246,9 @@ impl<'a> History<'a, '_> {
 }
 
 fn before(record: &Record, mine: &Record) -> bool {
-    // What the refusal saw counts, also where clocks of gateways differ.
-    let seen = matches!(mine.found, Sighted::Made(made, _) if record.made().is_some_and(|one| one <= made));
+    // What the refusal saw counts, also where clocks of gateways differ. A call about a lease answers with an ETag that it did not make.
+    let made_one = record.made().filter(|_| record.lease.is_none());
+    let seen = matches!(mine.found, Sighted::Made(made, _) if made_one.is_some_and(|one| one <= made));
     seen || (record.at, record.seq) < (mine.at, mine.seq)
 }
 

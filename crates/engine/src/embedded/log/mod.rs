@@ -46,6 +46,9 @@ pub(super) struct Log {
     /// Up to here there are blocks that were written before. A sync of what falls into new blocks also has to write down where they
     /// are, which doubles it.
     blocks: u64,
+    /// Up to here the file is on disk, so a batch may say that it is at least that long. A batch cannot say so of blocks that are synced
+    /// together with it: a power cut may keep the batch and lose them.
+    synced: u64,
     buffer: Vec<u8>,
     /// Something went wrong: what is behind `end` is not known.
     broken: bool,
@@ -59,10 +62,12 @@ impl Log {
         let path = directory.join(name(number));
         let file = private::file().write(true).create(true).truncate(true).open(path)?;
         file.write_all_at(&header.encode(), 0)?;
+        let end = format::HEADER as u64;
+        // Without room for them the first batch finds out by itself.
+        let blocks = if file.write_all_at(&ZEROS, end).is_ok() { end + STEP as u64 } else { end };
         file.sync_all()?;
         File::open(directory)?.sync_all()?;
-        let end = format::HEADER as u64;
-        Ok(Self { file, header, position, end, blocks: end, buffer: Vec::new(), broken: false })
+        Ok(Self { file, header, position, end, blocks, synced: blocks, buffer: Vec::new(), broken: false })
     }
 
     pub fn position(&self) -> Position {
@@ -79,30 +84,44 @@ impl Log {
             return Err(io::Error::other("an earlier write to the log failed"));
         }
         let Position { next, checksum } = self.position;
-        let reach = self.make_blocks(format::length(writes) as u64);
-        let head = Head { count: 0, length: 0, sequence: next, previous: checksum, mark, reach };
+        let length = format::length(writes) as u64;
+        if let Err(error) = self.make_blocks(length) {
+            self.broken = true;
+            return Err(error);
+        }
+        let head = Head { count: 0, length: 0, sequence: next, previous: checksum, mark, reach: self.synced };
         let checksum = format::encode(&mut self.buffer, writes, &head, self.header.salt);
-        assert!(self.end + self.buffer.len() as u64 <= reach, "the batch is as long as space was made for it");
+        assert_eq!(self.buffer.len() as u64, length, "the batch is as long as space was made for it");
         let written = self.file.write_all_at(&self.buffer, self.end).and_then(|()| self.file.sync_data());
         self.broken = written.is_err();
         written?;
-        self.end += self.buffer.len() as u64;
+        self.end += length;
+        self.synced = self.blocks.max(self.end);
         self.position = Position { next: next + 1, checksum };
         // One that was long is not kept for all that follow.
         self.buffer.shrink_to(STEP);
         Ok(())
     }
 
-    /// Writes zeros ahead of the batch that comes, if it needs them. A failure costs some speed; a full disk, which is the likely
-    /// one, is found out by the batch itself. Says how long the file then is.
-    fn make_blocks(&mut self, bytes: u64) -> u64 {
+    /// Writes zeros ahead, before they are needed: the batch that comes syncs them, and those after it may rely on them. A batch that is
+    /// longer than what is there has to wait for a sync of its own blocks. A failure to write them costs some speed; a full disk, which is
+    /// the likely one, is found out by the batch itself.
+    fn make_blocks(&mut self, bytes: u64) -> io::Result<()> {
         let end = self.end + bytes;
-        // Never over what was written. A long batch takes what it needs by itself.
-        let from = self.blocks.max(self.end).max(end.saturating_sub(STEP as u64));
-        if end > self.blocks && self.file.write_all_at(&ZEROS, from).is_ok() {
-            self.blocks = from + STEP as u64;
+        if end + STEP as u64 / 2 <= self.blocks {
+            return Ok(());
         }
-        self.blocks.max(end)
+        // Never over what was written. A long batch takes what it needs by itself.
+        let from = self.blocks.max(self.end).max(end.saturating_sub(STEP as u64 / 2));
+        if self.file.write_all_at(&ZEROS, from).is_err() {
+            return Ok(());
+        }
+        self.blocks = from + STEP as u64;
+        if end > self.synced {
+            self.file.sync_data()?;
+            self.synced = self.blocks;
+        }
+        Ok(())
     }
 
     /// Cuts off the blank end. The inventory must say before that the log ends here.
