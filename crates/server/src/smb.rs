@@ -29,10 +29,15 @@ pub fn gateway(
         Arc::new(move |name: AccountName| -> std::pin::Pin<Box<dyn Future<Output = Option<[String; 2]>> + Send>> {
             let (configured, store) = (configured.clone(), store.clone());
             Box::pin(async move {
+                let known = store.known_account(&name).await.ok()?;
+                // Clients log on with a key of the account, so an account that takes no keys has no SMB.
+                if !known.settings.shared_key {
+                    return None;
+                }
                 if let Some(keys) = configured.get(&name) {
                     return Some(keys.clone());
                 }
-                let keys = store.known_account(&name).await.ok()?.account.as_ref()?.keys.clone()?;
+                let keys = known.account.as_ref()?.keys.clone()?;
                 Some([keys.key1, keys.key2])
             })
         })
