@@ -71,7 +71,7 @@ fn note(door: Door, listening: &Listening) -> String {
     let about = match door {
         Door::Website => "once it is enabled",
         Door::Smb => "the password is the account's key",
-        Door::Api(Service::Dfs) => "Data Lake; also on the Blob endpoint",
+        Door::Api(Service::Dfs) => "also on the Blob endpoint",
         Door::Api(Service::Blob | Service::Queue | Service::Table | Service::File) => "",
     };
     match (about, moved(listening)) {

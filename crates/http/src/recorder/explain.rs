@@ -167,13 +167,14 @@ impl<'a> History<'a, '_> {
         }
     }
 
-    /// The change that made the next ETag after `named`: those of one object only grow. For operations that do not tell what they saw.
+    /// The change that made the next ETag after `named`, if the record knows `named`: those of one object only grow. For operations that do
+    /// not tell what they saw.
     fn next_after(&self, named: Option<Timestamp>) -> Option<&'a Record> {
+        self.maker(named?)?;
         let makes = |change: &&'a Record| {
             let made = change.made().filter(|_| change.lease.is_none());
             Some((made.filter(|made| Some(*made) > named)?, *change))
         };
-        named?;
         self.changes.iter().filter_map(makes).min_by_key(|(made, _)| *made).map(|(_, change)| change)
     }
 
