@@ -124,12 +124,15 @@ test("the server: plots, health, settings and the log", async () => {
     await goTo(page, "server", "accounts");
     await page.getByText("For the operator").waitFor();
     await becomeOperator(page);
-    await page.locator("section", { hasText: "devstoreaccount1" }).getByLabel("Value of versioning").fill("on");
-    await page.locator("section", { hasText: "devstoreaccount1" }).getByRole("button", { name: "Set…" }).click();
+    const own = page.locator("section", { hasText: "devstoreaccount1" });
+    await own.getByLabel("Value of versioning").fill("on");
+    await own.getByRole("button", { name: "Set…" }).click();
     await confirm(page, "Set");
     await until(async () => (await client.getBlockBlobClient("v").upload("x", 1)).versionId, "versions");
-    await page.locator("section", { hasText: "devstoreaccount1" }).getByLabel("Value of versioning").fill("off");
-    await page.locator("section", { hasText: "devstoreaccount1" }).getByRole("button", { name: "Set…" }).click();
+    // The page has read the settings again.
+    await own.getByRole("button", { name: "Set…" }).waitFor({ state: "detached" });
+    await own.getByLabel("Value of versioning").fill("off");
+    await own.getByRole("button", { name: "Set…" }).click();
     await confirm(page, "Set");
     await screenshot(page, "server-accounts");
     await goTo(page, "server", "log");
