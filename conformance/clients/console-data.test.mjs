@@ -10,7 +10,7 @@ import { blobs, container, folder, queues, shares, tableClient, tables, text, un
 
 after(close);
 
-test("containers are made, changed, deleted after their name was typed, and restored", async () => {
+test("containers are made, changed, and deleted after their name was typed", async () => {
   const name = unique("made");
   await withPage(async (page) => {
     await page.getByRole("button", { name: "New container" }).click();
@@ -215,7 +215,7 @@ test("leases are acquired, kept and broken after the name was typed", async () =
   });
 });
 
-test("what was deleted softly comes back, versions too", async () => {
+test("what was deleted softly comes back", async () => {
   await blobs.setProperties({ deleteRetentionPolicy: { enabled: true, days: 7 } });
   try {
     const client = await container({ "lost.txt": "found", "kept.txt": "kept" });

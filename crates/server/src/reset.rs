@@ -1,5 +1,4 @@
-//! `lazuli reset`: empties accounts for the next test. A running server is asked through its console, and must have been started with `--lab`; a directory
-//! that no server uses is emptied here.
+//! `lazuli reset`: empties accounts for the next test. A running server is asked through its console, and must have been started with `--lab`.
 
 use lazuli_model::AccountName;
 use lazuli_store::{Emptied, Store};
