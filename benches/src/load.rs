@@ -47,6 +47,19 @@ impl Tally {
         Tally { seconds: elapsed.as_secs_f64(), bytes, latencies }
     }
 
+    /// Of several that ran at the same time.
+    #[cfg(feature = "rados")]
+    pub fn together(all: Vec<Tally>) -> Tally {
+        let mut sum = Tally { seconds: 0.0, bytes: 0, latencies: Vec::new() };
+        for tally in all {
+            sum.seconds = sum.seconds.max(tally.seconds);
+            sum.bytes += tally.bytes;
+            sum.latencies.extend(tally.latencies);
+        }
+        sum.latencies.sort_unstable();
+        sum
+    }
+
     pub fn requests(&self) -> u64 {
         self.latencies.len() as u64
     }

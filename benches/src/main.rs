@@ -7,6 +7,8 @@
 
 mod azure;
 mod clock;
+#[cfg(feature = "rados")]
+mod cluster;
 mod compare;
 mod contest;
 mod databases;
@@ -47,6 +49,9 @@ enum Arguments {
     File(file::Options),
     /// Tables: inserts, gets, batches, queries and scans, against Azurite and PostgreSQL
     Table(table::Options),
+    /// Gateways on a Ceph cluster, beside librados and Ceph's gateway for S3
+    #[cfg(feature = "rados")]
+    Cluster(cluster::Options),
     /// One kind of request at a running server
     Load(work::Options),
     /// A server that reads requests and writes the same answer to all: the limit of any
@@ -62,6 +67,8 @@ fn main() -> std::io::Result<()> {
         Arguments::Queue(options) => queue::run(&options),
         Arguments::File(options) => file::run(&options),
         Arguments::Table(options) => table::run(&options),
+        #[cfg(feature = "rados")]
+        Arguments::Cluster(options) => cluster::run(&options),
         Arguments::Load(options) => work::run(&options),
         Arguments::Nothing(options) => nothing::run(&options),
     }

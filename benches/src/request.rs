@@ -300,6 +300,41 @@ fn request(method: &str, target: &str, extra: &str, status: u16) -> Request {
     }
 }
 
+/// An S3 bucket that everybody may read and write.
+#[cfg(feature = "rados")]
+pub struct Bucket;
+
+#[cfg(feature = "rados")]
+impl Bucket {
+    pub const NAME: &'static str = "bench";
+
+    pub fn put(&self, body: Vec<u8>) -> Request {
+        self.put_to("puts", body)
+    }
+
+    pub fn put_to(&self, prefix: &str, body: Vec<u8>) -> Request {
+        let extra = format!("x-amz-acl: public-read\r\nContent-Length: {}\r\n", body.len());
+        Request { body, ..self.numbered("PUT", prefix, &extra) }
+    }
+
+    pub fn get(&self, prefix: &str, population: u64, size: usize) -> Request {
+        Request { population: Some(population), right: Right::Noise(size), ..self.numbered("GET", prefix, "") }
+    }
+
+    /// The first page of what begins so.
+    pub fn list(&self, prefix: &str, page: u64) -> Request {
+        let right = Right::Elements("Contents", page);
+        let target = format!("/{}?prefix={prefix}&max-keys={page}", Self::NAME);
+        Request { right, ..request("GET", &target, "", 200) }
+    }
+
+    fn numbered(&self, method: &str, prefix: &str, extra: &str) -> Request {
+        let before = format!("/{}/{prefix}n", Self::NAME);
+        let digits = vec![Digits::name(method.len() + 1 + before.len())];
+        Request { digits, ..request(method, &format!("{before}{}", "0".repeat(DIGITS)), extra, 200) }
+    }
+}
+
 /// Of a share: its files, or one file's ranges.
 pub struct Share<'a>(pub &'a str);
 

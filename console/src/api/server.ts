@@ -76,7 +76,8 @@ export interface Rec {
   client_request_id?: string | null;
   object: string;
   operation: string;
-  status: number;
+  /** Absent for SMB, whose statuses have names. */
+  status?: number;
   code?: string | null;
   kind: "change" | "refusal";
   principal: string;
@@ -87,6 +88,10 @@ export interface Rec {
   asked?: Record<string, string | null>;
   lease?: { action: string; id?: string | null; proposed?: string | null; seconds?: number | null };
   messages?: { id: string; dequeues: number; visible: string }[];
+  /** SMB handles: that it used, and that was in its way. */
+  handle?: string;
+  held_by?: string;
+  locks?: Locked[];
   rehearsed?: number | null;
 }
 
@@ -124,16 +129,28 @@ export interface Hot {
   changes: number;
 }
 
-/** Something that is open over SMB. What is not known is absent. */
+/** A range of bytes; `to` is exclusive. */
+export interface Locked {
+  from: string;
+  to: string;
+  exclusive: boolean;
+}
+
+/** Something that is open over SMB. */
 export interface Open {
   object: string;
-  client?: string;
-  session?: string;
-  access?: string;
-  share?: string;
-  cache?: string;
-  locks?: number | unknown[];
-  since?: string;
+  handle: string;
+  session: string;
+  client: string;
+  access: string;
+  share: string;
+  /** What its client caches: reads, writes, the handle. */
+  cache: string;
+  breaking_to: string | null;
+  locks: Locked[];
+  since: string;
+  holder: Rec | null;
+  refused: Rec[];
 }
 
 export interface Rule {

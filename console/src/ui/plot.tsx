@@ -15,6 +15,10 @@ interface Props {
   lines: readonly Line[];
   say: (value: number) => string;
   label: string;
+  /** Steps of the axis are whole powers of two, as bytes are told. */
+  isBytes?: boolean;
+  /** The axis goes at least so far, so that noise does not fill the plot. */
+  atLeast?: number;
 }
 
 const HEIGHT = 170;
@@ -33,7 +37,9 @@ function colourOf(element: HTMLElement, name: string): string {
   return colour;
 }
 
-export function Plot({ times, lines, say, label }: Props) {
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+export function Plot({ times, lines, say, label, isBytes, atLeast = 0.001 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   useEffect(() => {
@@ -49,8 +55,8 @@ export function Plot({ times, lines, say, label }: Props) {
           height: HEIGHT,
           cursor: { points: { size: 6 } },
           legend: { live: true },
-          scales: { x: { range: (_plot, from, to) => [Math.min(from, to - SHOWN_SECONDS), to] }, y: { range: (_plot, _low, high) => [0, Math.max(high, 0.001) * 1.1] } },
-          axes: [{ ...axis, space: 80, values: (_plot, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_plot, ticks) => ticks.map(say) }],
+          scales: { x: { range: (_plot, from, to) => [Math.min(from, to - SHOWN_SECONDS), to] }, y: { range: (_plot, _low, high) => [0, Math.max(high, atLeast) * 1.1] } },
+          axes: [{ ...axis, space: 80, values: (_plot, ticks) => ticks.map(clock) }, { ...axis, size: 76, space: 34, ...(isBytes ? { incrs: POWERS } : {}), values: (_plot, ticks) => ticks.map(say) }],
           series: [
             { label: "at", value: (plot, value) => clock(value ?? plot.data[0].at(-1) ?? 0) },
             ...lines.map(({ label, colour, fill }) => {

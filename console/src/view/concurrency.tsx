@@ -12,7 +12,7 @@ import type { Signed } from "./session";
 
 const TABS = [
   ["live", "Live"],
-  ["holders", "Leases and messages"],
+  ["holders", "Who holds what"],
   ["timeline", "Timeline"],
   ["explain", "Why was I refused?"],
   ["lab", "Lab"],

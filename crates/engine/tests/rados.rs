@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lazuli_engine::memory::Manners;
 use lazuli_engine::rados::{Options, Simulated};
-use lazuli_engine::{BoxFuture, Clock, Engine, Fault, Job, Partition, Rados, Space, Stamp, Txn, Verdict, suite};
+use lazuli_engine::{
+    BoxFuture, Clock, Column, Engine, EngineExt, Fault, Job, Key, Partition, Rados, Space, Stamp, Stop, Txn, Verdict,
+    suite,
+};
 
 fn options(split_rows: usize) -> Options {
     Options { split_rows, tries: 1_000, ..Options::default() }
@@ -136,6 +139,80 @@ async fn a_space_is_forgotten() {
     suite::surveys(&engine).await;
 }
 
+fn counted() -> Key {
+    Key::new(Space(77), Column(1), &[b"\x01p"])
+}
+
+/// Adds one to a number, and gives what it is then. It begins at the call.
+fn add(engine: &Arc<dyn Engine>) -> impl Future<Output = Result<Result<u8, ()>, Fault>> + '_ {
+    let key = counted();
+    engine.transact((suite::layout)(&key).expect("a partition"), move |txn| {
+        let count = txn.get(&key)?.map_or(0, |value| value[0]) + 1;
+        txn.put(key.clone(), vec![count]);
+        Ok::<_, Stop<()>>(count)
+    })
+}
+
+/// A decision that only reads rests on what its gateway has kept only if that still holds.
+#[tokio::test]
+async fn a_decision_that_only_reads_sees_what_another_gateway_wrote() {
+    let pool = Simulated::new(Manners::gentle(1));
+    let (one, other) = (gateway(&pool, 1, Clock::system(), 64_000), gateway(&pool, 2, Clock::system(), 64_000));
+    let key = counted();
+    for turn in 1..=10 {
+        // The first gateway keeps what it wrote; the other one changes it behind its back.
+        assert_eq!(add(&one).await, Ok(Ok(2 * turn - 1)));
+        assert_eq!(add(&other).await, Ok(Ok(2 * turn)));
+        let key = key.clone();
+        let seen = one.transact((suite::layout)(&key).expect("a partition"), move |txn| {
+            Ok::<_, Stop<()>>(txn.get(&key)?.map(|value| value[0]))
+        });
+        assert_eq!(seen.await, Ok(Ok(Some(2 * turn))));
+    }
+}
+
+/// What a gateway sent before it was fenced, and what it sends afterwards, is not applied.
+#[tokio::test]
+async fn a_fenced_gateway_writes_nothing() {
+    let mut late = 0;
+    for seed in 0..200 {
+        let pool = rough(seed);
+        let of = |id: u128| gateway(&pool.as_client(&id.to_string()), id, Clock::system(), 64_000);
+        let (dead, survivor) = (of(1), of(2));
+        add(&dead).await.expect("it is alive").expect("nobody refuses");
+        // Nobody waits for these, as if the process had been stopped in the middle.
+        let pending: Vec<_> = (0..4).map(|_| add(&dead)).collect();
+        for _ in 0..seed % 16 {
+            tokio::task::yield_now().await;
+        }
+        survivor.fence(1).await.expect("it is fenced");
+        let seen = add(&survivor).await.expect("a survivor").expect("nobody refuses");
+        late += pool.late_ones_come();
+        for pending in pending {
+            if let Ok(Ok(count)) = pending.await {
+                assert!(count < seen, "seed {seed}: {count} was answered after {seen}");
+            }
+        }
+        assert!(matches!(add(&dead).await, Err(Fault::Unavailable(_))), "seed {seed}");
+        assert_eq!(add(&survivor).await, Ok(Ok(seen + 1)), "seed {seed}");
+    }
+    assert!(late > 0, "operators came late");
+}
+
+/// A gateway that is fenced before it has written anything never writes.
+#[tokio::test]
+async fn a_gateway_is_fenced_before_it_is_enrolled() {
+    let pool = rough(1);
+    let (dead, survivor) = (
+        gateway(&pool.as_client("1"), 1, Clock::system(), 64_000),
+        gateway(&pool.as_client("2"), 2, Clock::system(), 64_000),
+    );
+    survivor.fence(1).await.expect("it is fenced");
+    survivor.fence(1).await.expect("and again");
+    assert!(matches!(add(&dead).await, Err(Fault::Unavailable(_))));
+    assert_eq!(add(&survivor).await, Ok(Ok(1)));
+}
+
 mod content {
     use std::sync::Arc;
 
@@ -151,7 +228,7 @@ mod content {
 
     fn content(pool: &Simulated, id: u128, seconds: u64) -> Objects {
         let clock = Clock::new(move || Stamp(10_000_000 * (1_000_000 + seconds)));
-        Objects::new(Arc::new(pool.clone()), id, Arc::new(clock))
+        Objects::new(Arc::new(pool.as_client(&id.to_string())), id, Arc::new(clock))
     }
 
     async fn read(content: &Objects, piece: Piece, from: u64, to: u64) -> Result<Bytes, Fault> {

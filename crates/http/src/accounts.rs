@@ -8,10 +8,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use foldhash::fast::RandomState;
 use lazuli_model::{AccountName, AccountSettings};
-use lazuli_store::{Failure, Store};
+use lazuli_store::Store;
 use ring::hmac;
 
 use crate::auth::Trust;
+use crate::refusal::Failure;
 
 /// Accounts by name: those of the configuration, and those that are stored, as far as they were asked for.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use lazuli_model::Refusal;
-use lazuli_store::{Broken, Failure, Source};
+use lazuli_store::{Broken, Source};
 use tokio::time::{Instant, timeout_at};
 
 use crate::header_case::{HeaderCase, Pause};
+use crate::refusal::{Denied, Failure};
 
 /// Beyond this an unread body costs more than a new connection.
 const DRAIN_MAX: u64 = 64 << 20;
@@ -124,7 +124,7 @@ impl Upload {
         let mut whole = BytesMut::new();
         while let Some(piece) = self.piece().await.map_err(failure)? {
             if (whole.len() + piece.len()) as u64 > most {
-                return Err(Refusal::RequestBodyTooLarge { limit: most }.into());
+                return Err(Denied::RequestBodyTooLarge { limit: most }.into());
             }
             whole.extend_from_slice(&piece);
         }
@@ -157,7 +157,7 @@ impl Source for Upload {
 /// How a broken body is answered, if anyone is still there to hear it.
 pub fn failure(broken: Broken) -> Failure {
     match broken {
-        Broken::HungUp => Refusal::InvalidInput { reason: "The request body was not received in full.".into() }.into(),
+        Broken::HungUp => Denied::InvalidInput { reason: "The request body was not received in full.".into() }.into(),
         Broken::Refused(refusal) => refusal.into(),
     }
 }

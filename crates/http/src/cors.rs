@@ -2,8 +2,9 @@
 //! that matches decides ("Cross-Origin Resource Sharing support for Azure Storage").
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use lazuli_model::Refusal;
 use lazuli_model::service::CorsRule;
+
+use crate::refusal::Refusal;
 
 /// What a preflight asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

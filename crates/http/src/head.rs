@@ -1,6 +1,7 @@
 //! What a request says before its body: read once, here. Names are decoded but not yet judged, because Azure
 //! authenticates first and finds fault with names afterwards.
 
+mod client_habits;
 mod headers;
 mod proof_cache;
 mod query;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 use http::header::HeaderName;
 use http::{HeaderMap, Method};
 use lazuli_model::service::Of;
-use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Refusal, Timestamp, Version};
+use lazuli_model::{AccountName, BlobName, ContainerName, QueueName, Timestamp, Version};
 use lazuli_store::{BlobAt, ContainerAt, QueueAt};
+
+use crate::refusal::{Denied, Refusal};
 
 pub use headers::Headers;
 pub use proof_cache::{ProofCache, ProvenQuery};
@@ -114,6 +117,8 @@ pub struct Arrival {
 #[derive(Clone, Debug)]
 pub struct Head {
     pub method: Method,
+    /// It was sent by PUT, with `X-HTTP-Method-Override: PATCH`: Java's own client, which Hadoop has, knows no PATCH. Signatures are over PUT.
+    pub tunnelled: bool,
     /// As sent, percent-encoded, without the query: what signatures are over.
     pub raw_path: String,
     pub query: Arc<ProvenQuery>,
@@ -169,7 +174,7 @@ impl Head {
         let moved = parts.extensions.get::<Moved>().map_or(0, |moved| moved.0);
         let raw_path = parts.uri.path().to_owned();
         let query = read_query(parts.uri.query().unwrap_or_default())?;
-        let place = with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
+        let place = client_habits::with_account(place(&parts, &raw_path, arrival.service), &parts, &raw_path, &query);
         let target = match place.service {
             Service::Queue => queue_target(place.rest)?,
             Service::File => file_target(place.rest, &query)?,
@@ -180,8 +185,10 @@ impl Head {
         let account = decode(place.account)?;
         let (style, secondary, service) = (place.style, place.secondary, place.service);
         let version = version(&parts.headers, &query, arrival.loose)?;
+        let tunnelled = client_habits::is_tunnelled(&parts, service);
         Ok(Self {
-            method: parts.method,
+            method: if tunnelled { Method::PATCH } else { parts.method },
+            tunnelled,
             account,
             style,
             secondary,
@@ -263,7 +270,7 @@ impl Head {
     }
 
     pub fn account(&self) -> Result<AccountName, Refusal> {
-        AccountName::parse(&self.account)
+        Ok(AccountName::parse(&self.account)?)
     }
 
     pub fn container_at(&self) -> Result<ContainerAt, Refusal> {
@@ -306,7 +313,7 @@ impl Head {
     /// The message's id. What is no GUID names no message.
     pub fn message_id(&self) -> Result<u128, Refusal> {
         match &self.target {
-            Target::Message { id, .. } => read_guid(id).ok_or(Refusal::MessageNotFound),
+            Target::Message { id, .. } => read_guid(id).ok_or(Denied::MessageNotFound.into()),
             Target::Service | Target::Container(_) | Target::Blob { .. } => Err(Refusal::InvalidUri),
             Target::Queue(_) | Target::Messages(_) | Target::Table(_) => Err(Refusal::InvalidUri),
             Target::Share(_) | Target::Path { .. } => Err(Refusal::InvalidUri),
@@ -339,23 +346,6 @@ fn place<'a>(parts: &'a http::request::Parts, path: &'a str, listener: Service) 
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
     let (account, secondary) = primary_name(name);
     Place { account, style: Style::Path, secondary, service: listener, rest }
-}
-
-/// The JavaScript client of shares forgets the account when it renames in path style: `PUT /share/new?comp=rename`. The source,
-/// which is a whole URL, still names it. The credential is checked as always.
-fn with_account<'a>(place: Place<'a>, parts: &'a http::request::Parts, path: &'a str, query: &Query) -> Place<'a> {
-    let renames = query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("rename"));
-    if place.service != Service::File || place.style != Style::Path || !renames {
-        return place;
-    }
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let source = header("x-ms-file-rename-source").and_then(|url| url.split_once("://")).map_or("", |(_, rest)| rest);
-    let account = source.split('/').nth(1).unwrap_or_default();
-    let signed = header("authorization").is_none_or(|text| text.contains(&format!(" {account}:")));
-    if account.is_empty() || account == place.account || !signed {
-        return place;
-    }
-    Place { account, rest: path.strip_prefix('/').unwrap_or(path), ..place }
 }
 
 /// `account.blob.…`, or `account.z01.blob.…` as accounts with DNS zones have it.

@@ -2,10 +2,12 @@
 //! request can go round the rules; and it reads no clock and makes no ids: both are handed in.
 
 pub mod accounts;
+mod analytics;
 pub mod answer;
 pub mod auth;
 pub mod blob;
 pub mod body;
+pub mod client;
 pub mod cors;
 mod fault_log;
 pub mod file;
@@ -17,8 +19,10 @@ pub mod metrics;
 pub mod operation;
 pub mod queue;
 pub mod recorder;
+pub mod refusal;
 pub mod rehearsal;
 pub mod serve;
+mod service;
 pub mod sources;
 pub mod status;
 pub mod table;

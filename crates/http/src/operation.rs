@@ -3,59 +3,17 @@
 
 mod second;
 
-use lazuli_model::Refusal;
 use lazuli_model::account::BlobType;
 use lazuli_model::service::Of;
-use lazuli_store::Failure;
 
+pub use lazuli_model::authorize::{AccountNeeds, Anonymous, On};
 pub use second::{By, Second};
 
 use crate::answer::Answer;
 use crate::head::{Head, Target};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::{blob, file, lake, queue, table};
-
-/// What an operation acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    Service,
-    Container,
-    Blob,
-    Queue,
-    Messages,
-    Message,
-    Share,
-    Directory,
-    /// Or, where a request does not say, a directory: handles are listed and closed alike.
-    File,
-    /// `/Tables`
-    Tables,
-    /// `/Tables('name')`
-    Table,
-    /// `/name`
-    Entities,
-    /// `/name(PartitionKey='…',RowKey='…')`
-    Entity,
-    /// `/$batch`
-    Batch,
-}
-
-/// Who may ask without saying who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anonymous {
-    Never,
-    /// When the container's public access is `blob` or `container`.
-    Blob,
-    /// When the container's public access is `container`.
-    Container,
-}
-
-/// What an account SAS needs: its signed resource type and any one of the permission letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccountNeeds {
-    pub resource: char,
-    pub any: &'static str,
-}
 
 /// What comes with the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_model::Refusal;
-
 use crate::head::Head;
 use crate::operation::Spec;
+use crate::refusal::Refusal;
 
 pub type Planned<'a> = Pin<Box<dyn Future<Output = Option<Plan>> + Send + 'a>>;
 

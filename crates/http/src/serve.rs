@@ -32,15 +32,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use lazuli_model::account::Transport;
 use lazuli_model::feed;
 use lazuli_model::service::{CorsRule, Of};
-use lazuli_model::{AccountName, AccountSettings, Refusal, Timestamp, Version};
-use lazuli_store::{CustomerKey, Failure, Store, detach_on_drop};
+use lazuli_model::{AccountName, AccountSettings, Timestamp, Version};
+use lazuli_store::{CustomerKey, Store, detach_on_drop};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::accounts::Accounts;
+use crate::analytics::{Analytics, Came};
 use crate::answer::{Answer, Payload, name};
-use crate::auth::{self, Access as Openness, Grant, Identity};
+use crate::auth::{self, Grant, Identity, Openness};
 use crate::body::Upload;
 use crate::cors;
 use crate::fault_log::FaultLog;
@@ -52,6 +53,7 @@ use crate::lake;
 use crate::metrics::Metrics;
 use crate::operation::{self, Body, Spec};
 use crate::recorder::Recorder;
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::rehearsal::{HungUp, Plan, Rehearsal};
 use crate::sources::Sources;
 use crate::status::{self, Subject};
@@ -132,6 +134,7 @@ pub struct Ask {
 /// What a connection knows of all its requests.
 struct Link {
     peer: IpAddr,
+    port: u16,
     service: Service,
     transport: Transport,
     /// Its requests are visits to static websites.
@@ -144,6 +147,7 @@ impl Link {
     fn new(peer: SocketAddr, service: Service, transport: Transport, website: bool) -> Self {
         Self {
             peer: peer.ip(),
+            port: peer.port(),
             service,
             transport,
             website,
@@ -167,6 +171,7 @@ pub struct Edge {
     recorder: OnceLock<Arc<Recorder>>,
     rehearsal: OnceLock<Arc<dyn Rehearsal>>,
     moved: OnceLock<MovedBy>,
+    analytics: Analytics,
 }
 
 /// What is read of a body at once.
@@ -193,6 +198,7 @@ impl Edge {
             recorder,
             rehearsal,
             moved,
+            analytics: Analytics::default(),
         })
     }
 
@@ -226,6 +232,16 @@ impl Edge {
 
     pub fn recorder(&self) -> Option<&Arc<Recorder>> {
         self.recorder.get()
+    }
+
+    /// Looks again for what the properties of services ask for, of logs and metrics.
+    pub async fn refresh_analytics(&self) -> Result<(), lazuli_store::Failure> {
+        self.analytics.refresh(&self.store).await
+    }
+
+    /// Writes what was gathered of requests.
+    pub async fn flush_analytics(&self) -> Result<(), lazuli_store::Failure> {
+        self.analytics.flush(&self.store).await
     }
 
     /// Where long work is done.
@@ -341,6 +357,10 @@ impl Edge {
         if let (Some(access), Ok(head)) = (&mut access, &read) {
             access.account = head.account.clone();
         }
+        let noted = match &read {
+            Ok(head) => self.analytics.note(head, SocketAddr::new(link.peer, link.port)),
+            Err(_) => None,
+        };
         let is_lake = read.as_ref().is_ok_and(|head| !link.website && lake::is_call(head));
         let done = match read {
             Ok(mut head) => match self.permit_reach(link.transport, link.peer, &head).await {
@@ -351,7 +371,7 @@ impl Edge {
                 }
                 Err(failure) => {
                     let manner = Manner::of(&head);
-                    Done { outcome: Err(failure), manner, ..Done::refused(Refusal::InternalError, upload) }
+                    Done { outcome: Err(failure), manner, ..Done::refused(Denied::InternalError, upload) }
                 }
             },
             Err(refusal) => Done::refused(refusal, upload),
@@ -362,10 +382,10 @@ impl Edge {
         if let Err(Failure::Broken(fault)) = &done.outcome {
             self.fault_log.write(fault, &echo.id, now);
         }
-        let code = match (&access, &done.outcome) {
-            (Some(_), Err(failure)) if is_lake => Some(lake::refuse::status(failure).code),
-            (Some(_), Err(failure)) => Some(status::of_failure(failure, done.subject).code),
-            (None, _) | (_, Ok(_)) => None,
+        let code = match (access.is_some() || noted.is_some(), &done.outcome) {
+            (true, Err(failure)) if is_lake => Some(lake::refuse::status(failure).code),
+            (true, Err(failure)) => Some(status::of_failure(failure, done.subject).code),
+            (false, _) | (_, Ok(_)) => None,
         };
         let unversioned = matches!(done.outcome, Err(Failure::Refused(Refusal::OperationNotNamed)));
         let outcome = done.outcome.map_err(|failure| (failure, done.beside));
@@ -377,6 +397,12 @@ impl Edge {
         let micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
         let bytes_out = if echo.head_only { 0 } else { answer.payload.length() };
         self.metrics.count(done.row, answer.status, micros, done.bytes_in, bytes_out);
+        if let Some(noted) = noted {
+            let spec = done.row.map(|row| operation::served(row).spec);
+            let (status, code, headers) = (answer.status, code.unwrap_or_default(), &answer.headers);
+            self.analytics
+                .count(&noted, &Came { spec, status, code, micros, bytes_in: done.bytes_in, bytes_out, headers });
+        }
         if let Some(access) = access {
             let (row, status, bytes_in) = (done.row, answer.status, done.bytes_in);
             access.log(link.peer, Outcome { row, status, code, micros, bytes_in, bytes_out }, &echo.id);
@@ -393,10 +419,10 @@ impl Edge {
     /// Admits a request and runs its operation.
     async fn act(self: &Arc<Self>, mut head: Head, body: Upload) -> Done {
         if let Err(failure) = self.accounts.learn(&head.account, &self.store).await {
-            return Done { outcome: Err(failure), ..Done::refused(Refusal::InternalError, body) };
+            return Done { outcome: Err(failure), ..Done::refused(Denied::InternalError, body) };
         }
         if head.method == Method::OPTIONS {
-            return Done { outcome: self.preflight(&head).await, ..Done::refused(Refusal::InternalError, body) };
+            return Done { outcome: self.preflight(&head).await, ..Done::refused(Denied::InternalError, body) };
         }
         let known = self.accounts.get(&head.account);
         head.hierarchical = known.is_some_and(|account| account.settings().hierarchical_namespace);
@@ -406,13 +432,15 @@ impl Edge {
         let (row, identity, grant) = match self.admit(&mut head, &body, &mut routed).await {
             Ok(admitted) => admitted,
             Err(failure) => {
-                let refused = Done::refused(Refusal::InternalError, body);
+                let refused = Done::refused(Denied::InternalError, body);
                 return Done { outcome: Err(failure), row: routed, origin, manner, ..refused };
             }
         };
         let (asked, version) = (head.version, Some(head.version));
         let spec = operation::served(row).spec;
         let limit = time_limit(spec, &head);
+        let patience =
+            head.query.get("timeout").and_then(|text| text.parse().ok()).filter(|_| head.service == Service::File);
         let ids = self.ids.clone();
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
         let store = match settings.change_feed && spec.writes() {
@@ -425,6 +453,10 @@ impl Edge {
         };
         let rule = plan.as_ref().map_or(0, |plan| plan.rule);
         let watch = self.recorder.get().filter(|_| record::is_worth(spec, &head)).map(|_| Watch::by(rule));
+        let store = match patience {
+            Some(seconds) => store.waiting_at_most(seconds),
+            None => store,
+        };
         let store = match &watch {
             Some(watch) => store.witnessed(watch.witness.clone()),
             None => store,
@@ -465,7 +497,7 @@ impl Edge {
         };
         let done = done.unwrap_or_else(|_| {
             tracing::error!(operation = spec.name, "an operation panicked; this is a bug of ours");
-            Done { outcome: Err(Refusal::InternalError.into()), ..Done::empty() }
+            Done { outcome: Err(Denied::InternalError.into()), ..Done::empty() }
         });
         let mut done = match plan {
             Some(plan) => rehearse::troubled(done, &plan, lagging).await,
@@ -487,7 +519,12 @@ impl Edge {
     ) -> Result<(usize, Identity, Grant), Failure> {
         self.settle_version(head).await?;
         let identity = auth::identify(head, &self.accounts)?;
-        crate::table::untunnel(head)?;
+        for name in versions::unknown_to(head.service, head.version) {
+            head.headers.remove(name);
+        }
+        if head.service == Service::Table {
+            crate::table::untunnel(head)?;
+        }
         auth::permit_intent(&identity, head)?;
         let row = route(head)?;
         *routed = Some(row);
@@ -495,10 +532,12 @@ impl Edge {
         let openness = if identity.needs_record() { self.openness(head).await? } else { None };
         let grant = auth::authorize(&identity, spec, head, openness.as_ref())?;
         if head.secondary && spec.writes() {
-            return Err(Refusal::SecondaryIsReadOnly.into());
+            return Err(Denied::SecondaryIsReadOnly.into());
         }
         permit::feed(spec, head)?;
+        permit::analytics(spec, head)?;
         self.permit_kind(spec, head)?;
+        self.permit_replica(spec, head)?;
         lake::permit_hierarchical(spec, head)?;
         head.query_opt("timeout", |text| text.parse::<u32>().ok().filter(|seconds| *seconds > 0))?;
         check_length(spec, head, body)?;
@@ -607,7 +646,7 @@ struct Done {
 
 impl Done {
     fn empty() -> Self {
-        let outcome = Err(Refusal::InternalError.into());
+        let outcome = Err(Denied::InternalError.into());
         let subject = Subject::Blob;
         Self {
             outcome,
@@ -623,12 +662,12 @@ impl Done {
     }
 
     fn late() -> Self {
-        Self { outcome: Err(Refusal::OperationTimedOut.into()), ..Self::empty() }
+        Self { outcome: Err(Denied::OperationTimedOut.into()), ..Self::empty() }
     }
 
-    fn refused(refusal: Refusal, body: Upload) -> Self {
+    fn refused(refusal: impl Into<Refusal>, body: Upload) -> Self {
         body.drain();
-        Self { outcome: Err(refusal.into()), ..Self::empty() }
+        Self { outcome: Err(Failure::Refused(refusal.into())), ..Self::empty() }
     }
 }
 
@@ -655,7 +694,7 @@ fn refuse(
     if let Some(manner) = manner {
         return manner.refuse(&status, failure, beside, &echo.id, now);
     }
-    let soft_deleted = matches!(failure, Failure::Refused(Refusal::BlobSoftDeleted));
+    let soft_deleted = matches!(failure, Failure::Refused(Refusal::Denied(Denied::BlobSoftDeleted)));
     let code = StatusCode::from_u16(status.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = Answer::new(code).constant(&name::ERROR_CODE, status.code);
     answer.headers.extend(beside);
@@ -698,7 +737,9 @@ fn time_limit(spec: &Spec, head: &Head) -> Option<Duration> {
         Body::Document { .. } => 60,
         Body::None => 30,
     };
-    Some(Duration::from_secs(std::cmp::min(asked, most)))
+    // What waits for an SMB client gives up by then, and says why it did: it is given the time to.
+    let more = u64::from(head.service == Service::File);
+    Some(Duration::from_secs(std::cmp::min(asked, most) + more))
 }
 
 /// What the change feed tells of a request.
@@ -721,7 +762,7 @@ fn check_length(spec: &Spec, head: &Head, body: &Upload) -> Result<(), Refusal> 
     // A structured body is longer than what it carries; its operation looks closer.
     let structured = head.headers.contains_key(&name::STRUCTURED_BODY);
     match body.expected() {
-        Some(length) if length > most && !structured => Err(Refusal::RequestBodyTooLarge { limit: most }),
+        Some(length) if length > most && !structured => Err(Denied::RequestBodyTooLarge { limit: most }.into()),
         _ => Ok(()),
     }
 }

@@ -14,19 +14,19 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
 use lazuli_model::blob::{Blob, ContentHeaders, ContentRef, Kind};
 use lazuli_model::file::Node;
-use lazuli_model::{Metadata, Refusal, Timestamp};
-use lazuli_store::{Broken, Failure, Fetch, FileReader, Source};
-use tokio::io::{AsyncRead, AsyncWrite};
+use lazuli_model::{Metadata, Timestamp};
+use lazuli_store::{Broken, Fetch, FileReader, Source};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::name;
 use crate::blob::get_blob;
+use crate::client::{Dial, exchange};
 use crate::file::get_file;
 use crate::head::{Head, Query, Service, account_in_host};
 use crate::operation::{By, Second};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::{Ask, Edge};
 use crate::status;
 use crate::versions::Since;
@@ -44,16 +44,6 @@ pub enum Place {
     Elsewhere,
     Forbidden,
 }
-
-/// A connection to another host.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
-
-type Dialling = std::pin::Pin<Box<dyn Future<Output = std::io::Result<Box<dyn Wire>>> + Send>>;
-
-/// Connects to a host and a port, with TLS or without.
-pub type Dial = Arc<dyn Fn(String, u16, bool) -> Dialling + Send + Sync>;
 
 /// What is known of places besides the request's own.
 #[derive(Clone)]
@@ -231,7 +221,7 @@ impl Edge {
     pub(crate) async fn fetch(&self, outer: &Head, uri: &Uri) -> Result<Fetched, Failure> {
         let sources = self.sources();
         let dial = sources.dial.as_ref().ok_or_else(forbidden)?;
-        let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Refusal::ServerBusy)?;
+        let permit = sources.fetches.clone().try_acquire_owned().map_err(|_| Denied::ServerBusy)?;
         let range = outer.opt("x-ms-source-range", ByteRange::parse)?;
         self.request(dial, uri, ask(outer, uri)?, range, permit).await
     }
@@ -245,8 +235,8 @@ impl Edge {
             sources.allowed.iter().any(|name| matches(name, at.host(), at.port_u16()))
                 || allowed_by_account(self, &fetch.account, at)
         });
-        let dial = sources.dial.as_ref().filter(|_| allowed).ok_or(Refusal::AuthorizationFailure)?;
-        let permit = sources.fetches.clone().acquire_owned().await.map_err(|_| Refusal::ServerBusy)?;
+        let dial = sources.dial.as_ref().filter(|_| allowed).ok_or(Denied::AuthorizationFailure)?;
+        let permit = sources.fetches.clone().acquire_owned().await.map_err(|_| Denied::ServerBusy)?;
         let authorization = fetch.authorization.as_deref();
         let headers = [
             (AUTHORIZATION, authorization),
@@ -264,16 +254,7 @@ impl Edge {
         range: Option<ByteRange>,
         permit: OwnedSemaphorePermit,
     ) -> Result<Fetched, Failure> {
-        let secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
-        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let asking = async {
-            let wire = dial(host, port, secure).await.map_err(|error| error.to_string())?;
-            let (mut sender, connection) =
-                hyper::client::conn::http1::handshake(TokioIo::new(wire)).await.map_err(|error| error.to_string())?;
-            tokio::spawn(connection);
-            sender.send_request(request).await.map_err(|error| error.to_string())
-        };
+        let asking = exchange(dial, uri, request);
         let response = tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| Err("no answer in time".into()));
         let response = response.map_err(|error| {
             tracing::info!(%error, host = uri.host(), "a copy source could not be reached");

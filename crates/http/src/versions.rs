@@ -7,7 +7,7 @@
 use http::{HeaderMap, HeaderName};
 use lazuli_model::Version;
 
-use crate::head::Head;
+use crate::head::{Head, Service};
 use crate::operation::On;
 
 /// Makes [`Since`] of rows: what came, and when.
@@ -92,6 +92,12 @@ since! {
     PagedRanges = 2021-6-8,
     /// Blob: Copy Blob From URL tells that its copy is encrypted (rule B5).
     CopyEncrypted = 2021-8-6,
+    /// Blob: the tier `Cold` can be asked for.
+    ColdTier = 2021-12-2,
+    /// Blob: the tier `Smart` can be asked for.
+    SmartTier = 2026-6-6,
+    /// Blob: a listing ends before `endBefore`.
+    EndBefore = 2026-10-6,
     /// Blob: Append Block takes 100 MiB.
     LargerAppends = 2022-11-2,
     /// Blob, File: what the source of a copy said is told by header.
@@ -244,6 +250,44 @@ const OF_FILES: &[(&str, Version)] = &[
     ("x-ms-number-of-handles-failed", Version::new(2019, 7, 7)),
 ];
 
+/// Headers of requests, and the version that each came with. An earlier request that has one has sent a header that the service does not know, and
+/// passes over.
+const ASKED_OF_BLOBS: &[(&str, Version)] = &[
+    ("x-ms-source-encryption-key", Version::new(2026, 2, 6)),
+    ("x-ms-source-encryption-key-sha256", Version::new(2026, 2, 6)),
+    ("x-ms-source-encryption-algorithm", Version::new(2026, 2, 6)),
+    ("x-ms-access-tier-if-modified-since", Version::new(2026, 4, 6)),
+    ("x-ms-access-tier-if-unmodified-since", Version::new(2026, 4, 6)),
+];
+
+const ASKED_OF_FILES: &[(&str, Version)] = &[
+    ("x-ms-allow-trailing-dot", Version::new(2022, 11, 2)),
+    ("x-ms-source-allow-trailing-dot", Version::new(2022, 11, 2)),
+    ("x-ms-enable-snapshot-virtual-directory-access", Version::new(2024, 8, 4)),
+    ("x-ms-file-permission-format", Version::new(2024, 11, 4)),
+    ("x-ms-share-paid-bursting-enabled", Version::new(2024, 11, 4)),
+    ("x-ms-share-paid-bursting-max-iops", Version::new(2024, 11, 4)),
+    ("x-ms-share-paid-bursting-max-bandwidth-mibps", Version::new(2024, 11, 4)),
+    ("x-ms-share-provisioned-iops", Since::Provisioned.version()),
+    ("x-ms-share-provisioned-bandwidth-mibps", Since::Provisioned.version()),
+    ("x-ms-mode", Since::Posix.version()),
+    ("x-ms-owner", Since::Posix.version()),
+    ("x-ms-group", Since::Posix.version()),
+    ("x-ms-file-file-type", Since::Posix.version()),
+    ("x-ms-file-property-semantics", Version::new(2026, 6, 6)),
+];
+
+/// The headers that a request of `version` cannot mean.
+pub fn unknown_to(service: Service, version: Version) -> impl Iterator<Item = &'static str> {
+    let table = match service {
+        Service::Blob | Service::Dfs => ASKED_OF_BLOBS,
+        Service::File => ASKED_OF_FILES,
+        Service::Queue | Service::Table => &[],
+    };
+    // The newest row is last: most requests are newer than all.
+    table.iter().rev().take_while(move |(_, since)| version < *since).map(|(name, _)| *name)
+}
+
 /// Takes away what an answer of `version` did not have yet.
 pub fn strip(on: On, version: Version, headers: &mut HeaderMap) {
     let table = match on {
@@ -258,6 +302,13 @@ pub fn strip(on: On, version: Version, headers: &mut HeaderMap) {
     for (name, _) in newer {
         headers.remove(HeaderName::from_static(name));
     }
+    // What came of rules of replication has a header for each.
+    if Since::Replication.version() > version && matches!(on, On::Blob) {
+        let told: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("x-ms-or-")).cloned().collect();
+        for name in told {
+            headers.remove(name);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +319,7 @@ mod tests {
     /// So that [`strip`] can stop at the first row that is old enough.
     #[test]
     fn rows_are_in_the_order_of_versions() {
-        for table in [OF_BLOBS, OF_SHARES, OF_FILES] {
+        for table in [OF_BLOBS, OF_SHARES, OF_FILES, ASKED_OF_BLOBS, ASKED_OF_FILES] {
             assert!(table.is_sorted_by_key(|(_, since)| *since));
         }
         for since in Since::ALL {
@@ -290,6 +341,31 @@ mod tests {
             let version = Version::new(year, month, day);
             let got = [put_blob_max(version), put_block_max(version), append_block_max(version)].map(mib);
             assert_eq!(got, [blob, block, append], "{version}");
+        }
+    }
+
+    #[test]
+    fn requests_have_the_headers_of_their_version() {
+        let table = [
+            (Service::File, (2021, 12, 2), "x-ms-allow-trailing-dot", true),
+            (Service::File, (2022, 11, 2), "x-ms-allow-trailing-dot", false),
+            (Service::File, (2024, 8, 4), "x-ms-file-permission-format", true),
+            (Service::File, (2024, 11, 4), "x-ms-file-permission-format", false),
+            (Service::File, (2025, 1, 5), "x-ms-owner", true),
+            (Service::File, (2026, 10, 6), "x-ms-file-property-semantics", false),
+            // There it is as old as Data Lake.
+            (Service::Dfs, (2019, 12, 12), "x-ms-owner", false),
+            (Service::Blob, (2026, 2, 6), "x-ms-access-tier-if-modified-since", true),
+            (Service::Blob, (2026, 4, 6), "x-ms-access-tier-if-modified-since", false),
+            (Service::Queue, (2009, 9, 19), "x-ms-owner", false),
+        ];
+        for (service, (year, month, day), name, unknown) in table {
+            let version = Version::new(year, month, day);
+            assert_eq!(
+                unknown_to(service, version).any(|other| other == name),
+                unknown,
+                "{service:?} {version} {name}"
+            );
         }
     }
 
@@ -315,6 +391,8 @@ mod tests {
             (On::Blob, &blob, (2015, 12, 11), 3),
             (On::Blob, &blob, (2018, 11, 9), 4),
             (On::Blob, &blob, (2019, 2, 2), 5),
+            (On::Blob, &["etag", "x-ms-or-policy-id", "x-ms-or-a_b"], (2019, 7, 7), 1),
+            (On::Blob, &["etag", "x-ms-or-policy-id", "x-ms-or-a_b"], (2019, 12, 12), 3),
             (On::Share, &leased, (2018, 11, 9), 1),
             (On::Share, &leased, (2019, 7, 7), 1),
             (On::Share, &leased, (2020, 2, 10), 3),

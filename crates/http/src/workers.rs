@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lazuli_model::Refusal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::refusal::Denied;
 
 /// Pieces of work under way. Each holds a record, the names of its columns and some frames of its answer: some 16 MiB at most.
 const SLOTS: usize = 16;
@@ -68,13 +69,13 @@ impl Default for Workers {
 
 impl Workers {
     /// Waits in line for a place, if the line is not too long.
-    pub async fn admit(&self) -> Result<Slot, Refusal> {
+    pub async fn admit(&self) -> Result<Slot, Denied> {
         if let Ok(permit) = self.slots.clone().try_acquire_owned() {
             return Ok(Slot(permit));
         }
-        let _waiting = Waiting::enter(&self.line).ok_or(Refusal::ServerBusy)?;
+        let _waiting = Waiting::enter(&self.line).ok_or(Denied::ServerBusy)?;
         let waited = tokio::time::timeout(PATIENCE, self.slots.clone().acquire_owned()).await;
-        waited.ok().and_then(Result::ok).map(Slot).ok_or(Refusal::ServerBusy)
+        waited.ok().and_then(Result::ok).map(Slot).ok_or(Denied::ServerBusy)
     }
 
     /// Waits until so many bytes can be set aside; never more than there are at all. What the caller had before it has to give back first:
@@ -97,8 +98,8 @@ impl Workers {
         &self,
         is_long: bool,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refusal> {
-        if is_long { self.run(work).await.map_err(|Lost| Refusal::InternalError) } else { Ok(work()) }
+    ) -> Result<T, Denied> {
+        if is_long { self.run(work).await.map_err(|Lost| Denied::InternalError) } else { Ok(work()) }
     }
 
     fn queue(&self) -> &Arc<Queue> {
@@ -229,7 +230,7 @@ mod tests {
             while workers.line.load(Relaxed) < LINE {
                 tokio::task::yield_now().await;
             }
-            assert_eq!(workers.admit().await.err(), Some(Refusal::ServerBusy));
+            assert_eq!(workers.admit().await.err(), Some(Denied::ServerBusy));
             drop(slots);
             for waiting in line {
                 assert!(waiting.await.unwrap());

@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use client::{ACCOUNT, Client, Server, accounts, start, start_trusting};
 use lazuli_http::Service;
-use lazuli_http::sources::{Sources, Wire};
+use lazuli_http::client::{Dial, Wire};
+use lazuli_http::sources::Sources;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const VERSION: (&str, &str) = ("x-ms-version", "2021-06-08");
@@ -42,7 +43,7 @@ fn answer(head: &str) -> String {
 fn with_elsewhere(server: &Server) -> Heard {
     let heard = Heard::default();
     let kept = heard.clone();
-    let dial: lazuli_http::sources::Dial = Arc::new(move |_, _, _| {
+    let dial: Dial = Arc::new(move |_, _, _| {
         let kept = kept.clone();
         Box::pin(async move {
             let (near, mut far) = tokio::io::duplex(4096);

@@ -177,3 +177,34 @@ async fn the_secondary_says_what_it_is_set_to() {
     let answer = client.send("GET", &at, &[VERSION], b"").await;
     assert!(answer.text().contains("<Status>unavailable</Status><LastSyncTime />"), "{}", answer.text());
 }
+
+/// How an account is reached is asked at every door, before anything else.
+#[tokio::test]
+async fn every_service_refuses_alike() {
+    let doors = [
+        (Service::Blob, "/?comp=list"),
+        (Service::Queue, "/?comp=list"),
+        (Service::Table, "/Tables"),
+        (Service::File, "/?comp=list"),
+        (Service::Dfs, "/?resource=account"),
+    ];
+    let cases = [
+        ("secure-transfer", "on", "off", 400, "AccountRequiresHttps"),
+        ("network-rules", "deny", "off", 403, "AuthorizationFailure"),
+        ("shared-key", "off", "on", 403, "KeyBasedAuthenticationNotPermitted"),
+    ];
+    for (setting, value, back, status, expected) in cases {
+        let server = start();
+        for (service, target) in doors {
+            let mut client = Client::to_service(&server, service);
+            let headers = [("x-ms-version", "2019-12-12"), ("accept", "application/json;odata=nometadata")];
+            let allowed = client.send("GET", target, &headers, b"").await;
+            assert_eq!(allowed.status, 200, "{service:?}: {}", allowed.text());
+            server.set(&[(setting, value)]).await;
+            let refused = client.send("GET", target, &headers, b"").await;
+            assert_eq!(refused.status, status, "{service:?} {setting}: {}", refused.text());
+            assert!(refused.text().contains(expected), "{service:?} {setting}: {}", refused.text());
+            server.set(&[(setting, back)]).await;
+        }
+    }
+}

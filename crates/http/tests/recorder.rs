@@ -186,3 +186,50 @@ async fn entities_are_told_apart_also_in_batches() {
     world.expect(&late, 412, Why::Replaced, Some(&merged));
     assert_eq!(world.explain(&late).record.object, "table/devstoreaccount1/cats/p/b");
 }
+
+/// In a batch each entity has its own story: what it was before, which ETag it named, whether it went.
+#[tokio::test]
+async fn each_entity_of_a_batch_is_told_apart() {
+    let world = world();
+    let mut table = world.client(Service::Table);
+    let json = ("content-type", "application/json");
+    table.send("POST", "/Tables", &[json], br#"{"TableName":"cats"}"#).await;
+    let old = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"old"}"#).await;
+    let stale = old.header("etag").unwrap().to_owned();
+    let batch = |parts: &[(&str, &str, &str, &str)]| {
+        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        for (method, path, wanted, entity) in parts {
+            body += "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+            body += &format!("{method} http://127.0.0.1/devstoreaccount1{path} HTTP/1.1\r\n");
+            body += &format!("Content-Type: application/json\r\n{wanted}\r\n{entity}\r\n");
+        }
+        body + "--c--\r\n--b--\r\n"
+    };
+    let row = |name: &str| format!("/cats(PartitionKey='p',RowKey='{name}')");
+    let mixed = ("content-type", "multipart/mixed; boundary=b");
+    let (old_row, new_row) = (row("old"), row("new"));
+    let both = batch(&[("PUT", &new_row, "", "{\"n\":1}"), ("MERGE", &old_row, "If-Match: *\r\n", "{\"n\":1}")]);
+    let first = table.send("POST", "/$batch", &[mixed], both.as_bytes()).await;
+    assert_eq!(first.status, 202, "{}", first.text());
+    table.send("MERGE", &old_row, &[json, ("if-match", "*")], b"{\"n\":2}").await;
+    // The batch made one of them and changed the other; later changes are not what ended the ETag.
+    let exists = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"new"}"#).await;
+    world.expect(&exists, 409, Why::Created, Some(&first));
+    let exists = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"old"}"#).await;
+    world.expect(&exists, 409, Why::Created, Some(&old));
+    let late = batch(&[("MERGE", &old_row, &format!("If-Match: {stale}\r\n"), "{\"n\":3}")]);
+    let late = table.send("POST", "/$batch", &[mixed], late.as_bytes()).await;
+    let told = world.explain(&late);
+    assert_eq!(
+        (told.why, told.winner.map(|winner| winner.request_id)),
+        (Why::Replaced, Some(id(&first))),
+        "{}",
+        told.text
+    );
+    let gone = batch(&[("DELETE", &new_row, "If-Match: *\r\n", "")]);
+    let gone = table.send("POST", "/$batch", &[mixed], gone.as_bytes()).await;
+    assert_eq!(gone.status, 202, "{}", gone.text());
+    let anew = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"new"}"#).await;
+    let exists = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"new"}"#).await;
+    world.expect(&exists, 409, Why::Created, Some(&anew));
+}

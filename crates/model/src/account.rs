@@ -12,8 +12,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::replication::{ReplicationPolicies, ReplicationPolicy};
 use crate::service::Retention;
-use crate::{inventory, lifecycle};
+use crate::{AccountName, inventory, lifecycle};
 
 pub use kind::{AccountKind, BlobType};
 pub use reach::{IpRange, NetworkRules, TlsVersion, Transport};
@@ -95,6 +96,8 @@ pub struct AccountSettings {
     pub lifecycle: Option<lifecycle::Policy>,
     /// Reports of what the account has.
     pub inventory: Option<inventory::Policy>,
+    /// Which containers are copied to another account, and which are copies.
+    pub replication: Option<ReplicationPolicies>,
     /// Hosts that copies may read from, besides this server: `example.com`, `*.example.com`, `127.0.0.1:8080`, or `*`.
     pub copy_sources: Vec<String>,
 }
@@ -157,6 +160,7 @@ impl Default for AccountSettings {
             encryption_scopes: Vec::new(),
             lifecycle: None,
             inventory: None,
+            replication: None,
             copy_sources: Vec::new(),
         }
     }
@@ -305,6 +309,13 @@ pub static SETTINGS: &[Setting] = &[
         set: |settings, text| document(text, inventory::Policy::parse).map(|policy| settings.inventory = policy),
     },
     Setting {
+        name: "object-replication",
+        values: "POLICY|off",
+        about: "an object replication policy, or a list of them, in JSON as Azure has it, for source and destination alike; @FILE reads it from there",
+        get: |settings| settings.replication.as_ref().map_or_else(|| "off".into(), |policy| policy.document().into()),
+        set: |settings, text| document(text, ReplicationPolicies::parse).map(|policy| settings.replication = policy),
+    },
+    Setting {
         name: "copy-sources",
         values: "HOST,…|off",
         about: "other hosts that copies may read from (*.example.com; * for all)",
@@ -356,6 +367,10 @@ impl AccountSettings {
             && !self.last_access_tracking
         {
             "the lifecycle policy goes by the last access; set last-access-tracking=on as well"
+        } else if self.replication.is_some() && self.hierarchical_namespace {
+            "objects are not replicated with a hierarchical namespace; turn one of them off"
+        } else if self.replication.is_some() && !self.versioning {
+            "object replication needs versions at both ends; set versioning=on as well"
         } else if self.versioning && self.kind == AccountKind::PremiumPageBlob {
             "premium page blob accounts have no versions; turn versioning off"
         } else if self.hierarchical_namespace
@@ -366,6 +381,21 @@ impl AccountSettings {
             return Ok(());
         };
         Err(BadSetting(contradiction.into()))
+    }
+
+    /// Whether the settings can be those of this account: policies of replication name it.
+    pub fn check_for(&self, account: &AccountName) -> Result<(), BadSetting> {
+        let Some(replication) = &self.replication else { return Ok(()) };
+        let names = |policy: &ReplicationPolicy| policy.source == *account || policy.destination == *account;
+        if !replication.policies.iter().all(names) {
+            return Err(BadSetting(format!("object-replication: a policy is neither from {account} nor to it")));
+        }
+        if !self.change_feed && replication.from_account(account).next().is_some() {
+            return Err(BadSetting(
+                "the source of object replication needs a change feed; set change-feed=on as well".into(),
+            ));
+        }
+        Ok(())
     }
 
     /// Every setting with its value, in the order of [`SETTINGS`].
@@ -416,6 +446,7 @@ fn why(name: &str, value: &str) -> Option<String> {
     let wrong = match name {
         "lifecycle" => lifecycle::Policy::parse(value).err(),
         "inventory" => inventory::Policy::parse(value).err(),
+        "object-replication" => ReplicationPolicies::parse(value).err(),
         _ => None,
     };
     wrong.map(|wrong| format!("{name}: {wrong}"))
@@ -485,93 +516,4 @@ fn host_pattern(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with(changes: &[(&str, &str)]) -> Result<AccountSettings, BadSetting> {
-        AccountSettings::default().with(changes.iter().copied())
-    }
-
-    #[test]
-    fn what_is_set_is_shown_and_what_is_shown_can_be_set() {
-        let changes = [
-            ("kind", "premium-block-blob"),
-            ("secure-transfer", "on"),
-            ("shared-key", "off"),
-            ("minimum-tls", "1.3"),
-            ("network-rules", "10.0.0.0/8,127.0.0.1"),
-            ("default-to-oauth", "on"),
-            ("geo-replication", "unavailable"),
-            ("versioning", "on"),
-            ("blob-soft-delete", "7"),
-            ("permanent-delete", "on"),
-            ("container-soft-delete", "1"),
-            ("share-soft-delete", "365"),
-            ("change-feed", "on"),
-            ("change-feed-retention", "90"),
-            ("public-access", "off"),
-            ("last-access-tracking", "on"),
-            ("immutability", "on"),
-            ("default-tier", "cool"),
-            ("encryption-scopes", "one,two:disabled"),
-            ("copy-sources", "*.example.com,127.0.0.1:80"),
-        ];
-        let settings = with(&changes).unwrap();
-        for (name, value) in changes {
-            let shown = settings.entries().find(|(shown, _)| *shown == name).unwrap().1;
-            assert_eq!(shown, value, "{name}");
-        }
-        assert_eq!(AccountSettings::default().with(settings.entries()), Ok(settings));
-    }
-
-    const BY_ACCESS: &str = r#"{"rules":[{"name":"a","type":"Lifecycle","definition":{"actions":{"baseBlob":{"delete":{"daysAfterLastAccessTimeGreaterThan":1}}}}}]}"#;
-
-    #[test]
-    fn bad_settings_say_what_to_do() {
-        for (changes, advice) in [
-            (&[("version", "on")][..], "versioning, "),
-            (&[("versioning", "yes")], "on|off"),
-            (&[("kind", "premium")], "premium-file"),
-            (&[("minimum-tls", "2")], "1.2"),
-            (&[("network-rules", "10.0.0.0/40")], "ADDRESS"),
-            (&[("kind", "premium-page-blob"), ("versioning", "on")], "turn versioning off"),
-            (&[("kind", "premium-file"), ("hierarchical-namespace", "on")], "turn it off"),
-            (&[("blob-soft-delete", "366")], "DAYS"),
-            (&[("default-tier", "archive")], "hot|cool"),
-            (&[("lifecycle", "{}")], "missing field `rules`"),
-            (&[("lifecycle", BY_ACCESS)], "last-access-tracking=on"),
-            (&[("inventory", "{}")], "missing field"),
-            (&[("encryption-scopes", "a b")], "NAME"),
-            (&[("copy-sources", "http://host/")], "HOST"),
-            (&[("immutability", "on")], "versioning=on"),
-            (&[("hierarchical-namespace", "on"), ("versioning", "on")], "turn one of them off"),
-        ] {
-            let error = with(changes).unwrap_err().0;
-            assert!(error.contains(advice), "{changes:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn copies_read_from_where_they_may() {
-        for (patterns, authority, may) in [
-            ("off", "example.com", false),
-            ("*", "example.com:80", true),
-            ("example.com", "EXAMPLE.com", true),
-            ("example.com", "www.example.com", false),
-            ("*.example.com", "www.example.com:8443", true),
-            ("*.example.com", "badexample.com", false),
-            ("127.0.0.1:80", "127.0.0.1:80", true),
-            ("127.0.0.1:80", "127.0.0.1:81", false),
-            ("[::1]", "[::1]:80", true),
-        ] {
-            let settings = with(&[("copy-sources", patterns)]).unwrap();
-            assert_eq!(settings.may_copy_from(authority), may, "{patterns} {authority}");
-        }
-    }
-
-    #[test]
-    fn keys_are_not_printed() {
-        let keys = Keys { key1: "c2VjcmV0".into(), key2: "c2VjcmV0".into() };
-        assert!(!format!("{keys:?}").contains("c2Vj"));
-    }
-}
+mod tests;

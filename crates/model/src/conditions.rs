@@ -1,7 +1,7 @@
 //! Conditional headers: ETags, dates and tags, with their precedence settled. "Specifying conditional headers" is the source.
 //!
 //! * HTTP dates have whole seconds, so a blob's date is compared without its fraction.
-//! * Which headers may stand together is settled while parsing, by `for_read` and `for_write`.
+//! * Which of them a write may have together is settled while parsing, by `permit_together`.
 
 use crate::tags::TagCondition;
 use crate::{ETag, Refusal, Tags, Timestamp};
@@ -74,36 +74,24 @@ fn split_list(list: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Conditions {
-    /// Refuses what no read can satisfy.
-    pub fn for_read(self) -> Result<Self, Refusal> {
-        match self.if_none_match {
-            Some(Match::Any) => Err(Refusal::UnsatisfiableCondition),
-            Some(Match::OneOf(_)) | None => Ok(self),
-        }
-    }
-
-    /// Refuses what a write may not say: more than one tag in a header, and any two headers but If-None-Match with
-    /// If-Modified-Since and If-Match with If-Unmodified-Since.
-    pub fn for_write(self) -> Result<Self, Refusal> {
+    /// Whether a write may say all this: one tag in each condition, and no two conditions but `if_none_match` with `if_modified_since` and
+    /// `if_match` with `if_unmodified_since`.
+    pub fn permit_together(&self) -> Result<(), Refusal> {
         let sent = (
             self.if_match.is_some(),
             self.if_none_match.is_some(),
             self.if_modified_since.is_some(),
             self.if_unmodified_since.is_some(),
         );
-        match sent {
-            (_, false, false, _) | (false, _, _, false) => {}
-            (true, true, _, _) | (true, _, true, _) | (_, true, _, true) | (_, _, true, true) => {
-                return Err(Refusal::MultipleConditionHeadersNotSupported);
-            }
-        }
-        if [&self.if_match, &self.if_none_match].into_iter().flatten().any(Match::is_list) {
-            return Err(Refusal::InvalidInput { reason: "A write takes one ETag in each condition.".into() });
-        }
-        Ok(self)
+        let is_legal = match sent {
+            (_, false, false, _) | (false, _, _, false) => true,
+            (true, true, _, _) | (true, _, true, _) | (_, true, _, true) | (_, _, true, true) => false,
+        };
+        let has_list = [&self.if_match, &self.if_none_match].into_iter().flatten().any(Match::is_list);
+        if is_legal && !has_list { Ok(()) } else { Err(Refusal::MultipleConditionsNotSupported) }
     }
 
-    /// For GET and HEAD: 304 or 412. Something absent fails only If-Match; that it is absent is the caller's to say.
+    /// For reads. Something absent fails only If-Match; that it is absent is the caller's to say.
     pub fn permit_read(&self, current: Option<Seen<'_>>) -> Result<(), Refusal> {
         if self.if_none_match == Some(Match::Any) {
             return Err(Refusal::UnsatisfiableCondition);

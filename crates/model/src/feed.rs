@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::blob::{Blob, ContentHeaders, CopyStatus, Fate, Kind, Tier, Which};
-use crate::{ETag, Tags, Timestamp};
+use crate::{ETag, Refusal, Tags, Timestamp};
 
 /// The container that events are published in.
 pub const CONTAINER: &str = "$blobchangefeed";
@@ -233,6 +233,15 @@ pub fn guid(id: u128) -> String {
     [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
 }
 
+/// Whether clients may change what is in `container`: only the service itself writes the change feed. `creates`: the container itself.
+pub fn permit_change(container: &str, creates: bool) -> Result<(), Refusal> {
+    match (container == CONTAINER, creates) {
+        (false, _) => Ok(()),
+        (true, true) => Err(Refusal::ContainerAlreadyExists),
+        (true, false) => Err(Refusal::InsufficientAccountPermissions),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +252,18 @@ mod tests {
 
     fn blob() -> Blob {
         Blob::new(Kind::Block, ContentRef::EMPTY, NOW)
+    }
+
+    #[test]
+    fn the_feed_is_written_by_the_service_alone() {
+        for (container, creates, expected) in [
+            ("pictures", false, Ok(())),
+            ("pictures", true, Ok(())),
+            (CONTAINER, false, Err(Refusal::InsufficientAccountPermissions)),
+            (CONTAINER, true, Err(Refusal::ContainerAlreadyExists)),
+        ] {
+            assert_eq!(permit_change(container, creates), expected, "{container} {creates}");
+        }
     }
 
     #[test]

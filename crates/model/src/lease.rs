@@ -195,6 +195,18 @@ impl Lease {
 }
 
 impl Action {
+    /// As a file takes it ("Lease File"): the only lease is one without an end, and a break takes no time.
+    pub fn of_file(self) -> Result<Self, Refusal> {
+        match self {
+            Action::Acquire { length: Length::Seconds(_), .. } => Err(Refusal::InfiniteLeaseDurationRequired),
+            Action::Break { .. } => Ok(Action::Break { period_seconds: None }),
+            Action::Acquire { length: Length::Infinite, .. }
+            | Action::Renew { .. }
+            | Action::Change { .. }
+            | Action::Release { .. } => Ok(self),
+        }
+    }
+
     fn caller(self, lease: Lease) -> Caller {
         let named = match self {
             Action::Acquire { proposed, .. } => Some(proposed),

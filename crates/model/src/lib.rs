@@ -4,6 +4,8 @@
 
 pub mod access;
 pub mod account;
+pub mod analytics;
+pub mod authorize;
 pub mod avro;
 pub mod blob;
 pub mod conditions;
@@ -20,6 +22,7 @@ pub mod metadata;
 pub mod names;
 pub mod queue;
 pub mod refusal;
+pub mod replication;
 pub mod roles;
 pub mod service;
 pub mod table;

@@ -13,7 +13,7 @@ pub use document::Policy;
 
 /// What a policy wants done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum PolicyAct {
     Delete,
     Tier(Tier),
 }
@@ -73,7 +73,7 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 impl Policy {
     /// What is to be done now. Where several rules or actions hold, the one that costs least to keep: to delete before the archive, the archive
     /// before cold, cold before cool.
-    pub fn wants(&self, container: &str, name: &str, part: Part, blob: &Blob, now: Timestamp) -> Option<Act> {
+    pub fn wants(&self, container: &str, name: &str, part: Part, blob: &Blob, now: Timestamp) -> Option<PolicyAct> {
         let rules = self.rules.iter().filter(|rule| rule.enabled && rule.is_for(container, name, part, blob));
         rules.filter_map(|rule| rule.actions(part).wants(part, blob, now)).min_by_key(rank)
     }
@@ -92,13 +92,13 @@ impl Policy {
     }
 }
 
-fn rank(act: &Act) -> u8 {
+fn rank(act: &PolicyAct) -> u8 {
     match act {
-        Act::Delete => 0,
-        Act::Tier(Tier::Archive) => 1,
-        Act::Tier(Tier::Cold) => 2,
-        Act::Tier(Tier::Cool) => 3,
-        Act::Tier(Tier::Hot | Tier::Smart | Tier::Premium(_)) => 4,
+        PolicyAct::Delete => 0,
+        PolicyAct::Tier(Tier::Archive) => 1,
+        PolicyAct::Tier(Tier::Cold) => 2,
+        PolicyAct::Tier(Tier::Cool) => 3,
+        PolicyAct::Tier(Tier::Hot | Tier::Smart | Tier::Premium(_)) => 4,
     }
 }
 
@@ -136,10 +136,10 @@ impl Rule {
 }
 
 impl Actions {
-    fn wants(&self, part: Part, blob: &Blob, now: Timestamp) -> Option<Act> {
+    fn wants(&self, part: Part, blob: &Blob, now: Timestamp) -> Option<PolicyAct> {
         let is_due = |age: Option<Age>| age.is_some_and(|age| age.is_over(part, blob, now));
         if is_due(self.delete) {
-            return Some(Act::Delete);
+            return Some(PolicyAct::Delete);
         }
         // An append blob stays where it is, and so does what is on its way.
         if blob.kind != Kind::Block || blob.rehydrating.is_some() {
@@ -153,16 +153,16 @@ impl Actions {
             Some(Tier::Archive | Tier::Smart | Tier::Premium(_)) => return None,
         };
         if is_due(self.archive) {
-            return Some(Act::Tier(Tier::Archive));
+            return Some(PolicyAct::Tier(Tier::Archive));
         }
         if is_due(self.cold) && (warm || cool) {
-            return Some(Act::Tier(Tier::Cold));
+            return Some(PolicyAct::Tier(Tier::Cold));
         }
         if is_due(self.cool) && warm {
-            return Some(Act::Tier(Tier::Cool));
+            return Some(PolicyAct::Tier(Tier::Cool));
         }
         let read_since = blob.tier_changed.is_some_and(|changed| blob.last_access() > changed);
-        (self.hot_when_read && cool && read_since).then_some(Act::Tier(Tier::Hot))
+        (self.hot_when_read && cool && read_since).then_some(PolicyAct::Tier(Tier::Hot))
     }
 }
 

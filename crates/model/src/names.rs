@@ -110,13 +110,9 @@ impl BlockId {
         Self(bytes)
     }
 
-    /// Reads the `blockid` of Put Block: canonical Base64, padded.
+    /// Reads canonical Base64, padded.
     pub fn from_base64(text: &str) -> Result<Self, Refusal> {
-        let invalid = |reason: &'static str| Refusal::InvalidQueryParameterValue {
-            name: "blockid".into(),
-            value: text.to_owned(),
-            reason: reason.into(),
-        };
+        let invalid = |reason: &'static str| Refusal::InvalidBlockId { id: text.to_owned(), reason };
         let bytes = STANDARD.decode(text).map_err(|_| invalid("Not a valid base64 string."))?;
         match bytes.len() {
             0 => Err(invalid("Block ID must not be empty.")),
@@ -216,7 +212,7 @@ mod tests {
         }
         for bad in ["", "MQ", "MQ=", "M Q==", "MR==", "-_-_", "é"] {
             let refusal = BlockId::from_base64(bad);
-            assert!(matches!(refusal, Err(Refusal::InvalidQueryParameterValue { .. })), "{bad}: {refusal:?}");
+            assert!(matches!(refusal, Err(Refusal::InvalidBlockId { .. })), "{bad}: {refusal:?}");
         }
         assert_eq!(BlockId::from_base64(&STANDARD.encode([7; 65])), Err(OutOfRangeInput));
     }

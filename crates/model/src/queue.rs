@@ -201,12 +201,9 @@ impl UpdateMessage {
         let message = held(current, self.id, self.receipt, now)?;
         let visible = now.plus_seconds(self.hidden_seconds.into());
         match message.expires {
-            Some(expires) if visible > expires => Err(Refusal::OutOfRangeQueryParameterValue {
-                name: "visibilitytimeout".into(),
-                value: self.hidden_seconds.to_string(),
-                least: "0".into(),
-                most: (now.seconds_until(expires) - 1).to_string(),
-            }),
+            Some(expires) if visible > expires => {
+                Err(Refusal::HiddenBeyondExpiry { seconds: self.hidden_seconds, most: now.seconds_until(expires) - 1 })
+            }
             Some(_) | None => Ok(message.moved(visible)),
         }
     }

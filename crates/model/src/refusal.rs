@@ -1,17 +1,19 @@
-//! Every "no" of the protocol, named as Azure names it. `http::status` says how each one looks on the wire.
+//! Every "no" of a rule, named as Azure names it. Each protocol has its own words for them: `http/status`, `smb/refusal.rs`. What is wrong
+//! with a request as such, with its headers or its XML, only the protocol knows: `http/refusal.rs`.
 
 use std::borrow::Cow;
 
-/// Refusals with fields carry what the error body must show.
+use crate::Timestamp;
+use crate::blob::Which;
+
+/// Refusals with fields carry what an error message must show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     // Conditions
-    /// 412.
     ConditionNotMet,
-    /// 304, also with the code ConditionNotMet: a read's If-None-Match or If-Modified-Since.
+    /// A read's condition says that the reader has it already.
     NotModified,
-    MultipleConditionHeadersNotSupported,
-    ConditionHeadersNotSupported,
+    MultipleConditionsNotSupported,
     UnsatisfiableCondition,
 
     // Leases
@@ -40,13 +42,13 @@ pub enum Refusal {
     BlobImmutableDueToLegalHold,
     BlobImmutableDueToPolicy,
     BlobNotFound,
-    /// 400: the account is of a kind that has no such blobs.
+    /// The account is of a kind that has no such blobs.
     BlobTypeNotSupported {
         why: &'static str,
     },
-    /// 400: the account is of a kind that has no tiers.
+    /// The account is of a kind that has no tiers.
     BlobAccessTierNotSupportedForAccountType,
-    /// 404, with the code BlobNotFound and a header that says why.
+    /// There is no such blob, but a deleted one that could be restored.
     BlobSoftDeleted,
     BlobSnapshotNotSoftDeleted,
     BlobTierInadequateForContentLength,
@@ -60,23 +62,46 @@ pub enum Refusal {
     ContainerNotFound,
     InvalidBlobOrBlock,
     InvalidBlobTier,
+    /// A write into the destination of object replication.
+    BlobOperationNotSupported,
     InvalidBlobType,
-    InvalidBlockId,
+    InvalidBlockId {
+        id: String,
+        reason: &'static str,
+    },
     InvalidBlockList,
     /// Delete, of the current version by its id.
     OperationNotAllowedOnRootBlob,
     PermanentDeleteNotEnabled,
-    ExceedsMaxBatchRequestCount,
-    AllBatchSubRequestsShouldBeSameApi,
     ResourceNotFound,
     ResourceTypeMismatch,
+    /// A snapshot or a version has no snapshots of its own that could be deleted with it.
+    SnapshotsOfSnapshot {
+        which: Which,
+    },
     SnapshotsPresent,
-    SnapshotCountExceeded,
     TagsTooLarge,
     DuplicateTagNames,
     EmptyTagName,
     InvalidTag,
+    InvalidTagCondition {
+        text: String,
+    },
+    /// A search that cannot be read, with what to say of it.
+    InvalidTagQuery {
+        query: String,
+        message: String,
+    },
     UnauthorizedBlobOverwrite,
+    /// It would be a deletion, without a deletion's permission.
+    ExpiryTimePassed {
+        time: Timestamp,
+    },
+    /// A position in a listing that no listing gave out.
+    InvalidMarker {
+        marker: String,
+    },
+    InvalidStoredPolicies,
 
     // Page and append blobs
     AppendPositionConditionNotMet,
@@ -98,20 +123,16 @@ pub enum Refusal {
     BlobUsesCustomerSpecifiedEncryption,
     /// A scope that exists and was disabled: nothing in it can be read or written.
     EncryptionScopeDisabled,
+    /// There is no such scope, or it contradicts what else was asked for.
+    InvalidEncryptionScope {
+        name: String,
+    },
     RequestForbiddenByContainerEncryptionPolicy,
     /// The account does not allow immutability policies and legal holds.
     ImmutabilityNotEnabled,
 
     // Copies
-    BothUserTagsAndSourceTagsCopyPresent,
-    /// The source's own answer, passed on.
-    CannotVerifyCopySource {
-        status: u16,
-        code: Cow<'static, str>,
-        message: Cow<'static, str>,
-    },
     CopyIdMismatch,
-    InvalidSourceBlobType,
     NoPendingCopyOperation,
     PendingCopyOperation,
     SourceConditionNotMet,
@@ -122,24 +143,25 @@ pub enum Refusal {
     PopReceiptMismatch,
     QueueAlreadyExists,
     QueueNotFound,
+    /// A message would be hidden until after its end. `most` is how many seconds it can be hidden.
+    HiddenBeyondExpiry {
+        seconds: u32,
+        most: u64,
+    },
 
     // Shares, directories and files
     CannotDeleteFileOrDirectory,
     ClientCacheFlushDelay,
-    ContainerQuotaDowngradeNotAllowed,
     DeletePending,
     DeleteShareWhenSnapshotLeased,
     DirectoryNotEmpty,
     FileInvalidPermission,
     FileLockConflict,
-    FileShareProvisionedBandwidthInvalid,
-    FileShareProvisionedIopsInvalid,
     InvalidFileOrDirectoryPathName,
     ParentNotFound,
     ReadOnlyAttribute,
     ResourceAlreadyExists,
     ShareAlreadyExists,
-    ShareBeingDeleted,
     ShareHasSnapshots,
     ShareNotFound,
     /// The files would be longer than the share's quota.
@@ -150,18 +172,22 @@ pub enum Refusal {
     SharingViolation,
 
     // Paths of a hierarchical namespace
-    ExpiryNotSupportedForDirectory,
-    HierarchicalNamespaceNotSupported {
-        what: Cow<'static, str>,
+    DelimiterNotSupported {
+        delimiter: String,
     },
+    /// What cannot be done to the root of a tree.
+    PathIsRoot,
+    ExpiryNotSupportedForDirectory,
     InvalidAccessControlList,
     InvalidContinuation,
     InvalidFlushPosition,
     InvalidPermission,
     InvalidRenameSourcePath,
+    InvalidSourceOrDestinationResourceType,
     PathAlreadyExists {
         is_directory: bool,
     },
+    RenameDestinationParentPathNotFound,
     SourcePathNotFound,
 
     // Tables and entities
@@ -172,98 +198,38 @@ pub enum Refusal {
         user: String,
         server: String,
     },
-    InvalidMd5 {
-        value: String,
-    },
     Md5Mismatch {
         user: String,
         server: String,
     },
-    BothCrc64AndMd5HeaderPresent,
-    BothCrc64AndMd5RangeHeaderPresent,
     InvalidRange,
     RequestBodyTooLarge {
         limit: u64,
     },
-    MissingContentLengthHeader,
-    /// The client sent fewer bytes than it said, or broke the framing of the body.
+    BodyTooLong,
+    BodyTooShort,
+    /// The client went away before the end.
+    BodyBrokenOff,
     InvalidInput {
         reason: Cow<'static, str>,
     },
 
-    // Names, headers, queries, XML
+    // Names and metadata
     EmptyMetadataKey,
     InvalidMetadata,
     MetadataTooLarge,
-    InvalidHeaderValue {
-        header: Cow<'static, str>,
-        value: String,
-    },
-    MissingRequiredHeader {
-        header: Cow<'static, str>,
-    },
-    UnsupportedHeader {
-        header: Cow<'static, str>,
-    },
-    InvalidQueryParameterValue {
-        name: Cow<'static, str>,
-        value: String,
-        reason: Cow<'static, str>,
-    },
-    OutOfRangeQueryParameterValue {
-        name: Cow<'static, str>,
-        value: String,
-        least: String,
-        most: String,
-    },
-    MutuallyExclusiveQueryParameters,
-    MissingRequiredQueryParameter {
-        name: Cow<'static, str>,
-    },
-    /// 400, with the code InvalidQueryParameterValue and a message of its own: the `where` of Find Blobs by Tags.
-    InvalidTagQuery {
-        query: String,
-        message: String,
-    },
-    UnsupportedQueryParameter {
-        name: Cow<'static, str>,
-        value: String,
-    },
     InvalidResourceName,
-    /// 400, with the code OutOfRangeInput: a name that is too short or too long.
+    /// A name that is too short or too long.
     ResourceNameLength,
     OutOfRangeInput,
-    InvalidUri,
-    RequestUrlFailedToParse,
-    /// `line` and `position` count from 1; both are 0, and `reason` empty, where Azure says no more.
-    InvalidXmlDocument {
-        line: u32,
-        position: u32,
-        reason: Cow<'static, str>,
-    },
-    InvalidXmlNodeValue {
-        name: Cow<'static, str>,
-        value: String,
-        reason: Cow<'static, str>,
-    },
-    MissingRequiredXmlNode {
-        name: Cow<'static, str>,
-    },
-    UnsupportedXmlNode {
-        name: String,
-    },
-    /// 400, with the code InvalidQueryParameterValue: the root of the File service without `comp`.
-    OperationNotNamed,
-    UnsupportedHttpVerb,
-    InvalidHttpVerb,
 
     // Who may
     AuthenticationFailed {
         detail: Cow<'static, str>,
     },
-    /// 400: the Authorization header is not of the form that its scheme has.
+    /// A credential that is not of the form that its scheme has.
     InvalidAuthenticationInfo,
-    /// 401, with the code InvalidAuthenticationInfo: a bearer token that is not accepted.
+    /// A bearer token that is not accepted.
     InvalidAccessToken {
         detail: Cow<'static, str>,
     },
@@ -275,29 +241,25 @@ pub enum Refusal {
     AuthorizationServiceMismatch,
     AuthorizationSourceIpMismatch,
     InsufficientAccountPermissions,
-    /// 403, with the code InsufficientAccountPermissions: the secondary is for reading.
+    /// The secondary is for reading.
     SecondaryIsReadOnly,
     PublicAccessNotPermitted,
-    /// 400: plain http, to an account that wants none.
+    /// Without encryption, to an account that wants none of that.
     AccountRequiresHttps {
         account: String,
     },
     TlsVersionNotPermitted,
-    /// 403: the account's keys sign nothing.
+    /// The account's keys sign nothing.
     KeyBasedAuthenticationNotPermitted,
-    CorsPreflightFailure,
-    /// 400, with the code InvalidHeaderValue: a preflight that does not say what is asked for.
-    CorsHeaderMissing,
 
     // The service itself
-    FeatureVersionMismatch,
     /// A call of the Data Lake API on a flat account.
     HierarchicalNamespaceNotEnabled,
     OperationTimedOut,
     ServerBusy,
+    /// Of one file or directory, over SMB.
+    TooManyHandles,
+    /// Of one file, over SMB.
+    TooManyLocks,
     InternalError,
-    /// 501: the operation or header exists in Azure and not here (docs/fidelity.md).
-    NotImplemented {
-        what: Cow<'static, str>,
-    },
 }

@@ -174,6 +174,22 @@ impl Scope {
     }
 }
 
+/// A role that somebody has, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    pub role: Role,
+    pub scope: Scope,
+    /// It will be found again by the object id alone.
+    pub lasting: bool,
+}
+
+impl Granted {
+    /// Whether one of the roles allows an action there.
+    pub fn any_allows(roles: &[Granted], action: Action, account: &str, within: Option<&str>) -> bool {
+        roles.iter().any(|granted| granted.role.allows(action) && granted.scope.covers(account, within))
+    }
+}
+
 /// What a delegation key may have been given by someone whose roles are not looked up again: each service's distinct sets of roles.
 /// A key is derived from the set, so a SAS can do no more than its maker could.
 pub fn levels(data: Data) -> &'static [&'static [Role]] {

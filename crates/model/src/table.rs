@@ -29,7 +29,11 @@ use crate::{Refusal, Timestamp};
 pub struct TableName(String);
 
 impl TableName {
+    /// A name that somebody may give, or one of metrics.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
+        if is_of_metrics(text) {
+            return Ok(Self(text.to_owned()));
+        }
         if !(3..=63).contains(&text.chars().take(64).count()) {
             return Err(Refused::NameLength.into());
         }
@@ -42,6 +46,17 @@ impl TableName {
         }
     }
 
+    /// Of a table that storage analytics writes.
+    pub(crate) fn of_metrics(text: &str) -> Self {
+        debug_assert!(is_of_metrics(text), "{text}");
+        Self(text.to_owned())
+    }
+
+    /// Whether only the service makes it and writes there; nobody lists it.
+    pub fn is_of_metrics(&self) -> bool {
+        is_of_metrics(&self.0)
+    }
+
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,6 +65,17 @@ impl TableName {
     /// What tells it from other tables.
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
+    }
+}
+
+/// `$MetricsHourPrimaryTransactionsBlob` and its kin ("Storage Analytics metrics table schema").
+fn is_of_metrics(text: &str) -> bool {
+    let folded = text.to_ascii_lowercase();
+    let Some(rest) = folded.strip_prefix("$metrics") else { return false };
+    let span = rest.strip_prefix("hour").or_else(|| rest.strip_prefix("minute"));
+    match span.and_then(|rest| rest.strip_prefix("primarytransactions")) {
+        Some(service) => ["blob", "queue", "table", "file"].contains(&service),
+        None => rest == "capacityblob",
     }
 }
 

@@ -13,7 +13,7 @@ mod predicate;
 mod search;
 
 pub use predicate::TagCondition;
-pub use search::{Span, TagSearch};
+pub use search::{TagSearch, TagSpan};
 
 pub const TAGS_MAX: usize = 10;
 pub const TAG_NAME_MAX: usize = 128;

@@ -23,6 +23,9 @@ pub struct Options {
     pub patience: Duration,
 }
 
+/// How long a client is shut out: longer than a process that was stopped in the middle of a request can be expected to go on.
+const SHUT_OUT_SECONDS: u32 = 30 * 24 * 3600;
+
 /// Why there is no connection. The text says what to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectError(pub String);
@@ -187,6 +190,46 @@ impl Pool for Cluster {
     fn read(&self, object: &str, steps: Vec<ReadStep>) -> BoxFuture<'static, Result<Reading, Trouble>> {
         let answer = flight::read(self.pool.clone(), object, &steps);
         Box::pin(async { answer?.await.unwrap_or(Err(Trouble::Lost)) })
+    }
+
+    fn client(&self) -> Result<String, Trouble> {
+        let mut addresses: *mut c_char = ptr::null_mut();
+        // SAFETY: the handle is connected, and the place for the answer lives until the call returns.
+        let code = unsafe { sys::rados_getaddrs(self.pool.cluster, &mut addresses) };
+        if code < 0 || addresses.is_null() {
+            return Err(flight::trouble(code));
+        }
+        // SAFETY: librados allocated a text that ends with NUL; it is copied, and then freed once.
+        Ok(unsafe {
+            let client = std::ffi::CStr::from_ptr(addresses).to_string_lossy().into_owned();
+            sys::rados_buffer_free(addresses);
+            client
+        })
+    }
+
+    /// By the blocklist of the monitors. Operators name the newest map that their client has, and an OSD takes none before it has that map
+    /// too: so one that has answered this client since knows the blocklist.
+    fn shut_out(&self, client: &str) -> BoxFuture<'static, Result<(), Trouble>> {
+        let (pool, client) = (self.pool.clone(), CString::new(client));
+        let asked = tokio::task::spawn_blocking(move || {
+            let client = client.map_err(|_| Trouble::Refused("a client's name with a NUL".into()))?.into_raw();
+            // SAFETY: the handle is connected; the text lives until it is taken back below, and is not changed.
+            let code = unsafe { sys::rados_blocklist_add(pool.cluster, client, SHUT_OUT_SECONDS) };
+            // SAFETY: it came from a `CString` above, and is taken back once.
+            drop(unsafe { CString::from_raw(client) });
+            if code < 0 {
+                return Err(match flight::trouble(code) {
+                    Trouble::Refused(why) => Trouble::Refused(format!(
+                        "a dead gateway cannot be shut out: {why}. The user needs mon 'allow r, allow command \"osd blocklist\"'"
+                    )),
+                    trouble => trouble,
+                });
+            }
+            // SAFETY: the handle is connected.
+            let code = unsafe { sys::rados_wait_for_latest_osdmap(pool.cluster) };
+            if code < 0 { Err(flight::trouble(code)) } else { Ok(()) }
+        });
+        Box::pin(async { asked.await.unwrap_or(Err(Trouble::Lost)) })
     }
 }
 

@@ -31,7 +31,7 @@ struct Flight<Op, T> {
     op: Op,
     sender: oneshot::Sender<Result<T, Trouble>>,
     /// The connection lives as long as its operators.
-    _pool: Arc<OpenPool>,
+    pool: Arc<OpenPool>,
 }
 
 struct WriteOperator(sys::WriteOp);
@@ -105,7 +105,7 @@ pub(crate) fn write(pool: Arc<OpenPool>, object: &str, steps: &[WriteStep]) -> R
     steps.iter().for_each(|step| add_write(&op, step));
     let (sender, receiver) = oneshot::channel();
     let (io, raw_op) = (pool.io, op.0);
-    let flight = Box::into_raw(Box::new(Flight { op, sender, _pool: pool }));
+    let flight = Box::into_raw(Box::new(Flight { op, sender, pool }));
     let completion = completion(flight.cast(), written);
     // SAFETY: all handles are valid, and the name is copied. `flight` is live until `written` takes it back.
     let code =
@@ -126,7 +126,7 @@ pub(crate) fn read(pool: Arc<OpenPool>, object: &str, steps: &[ReadStep]) -> Res
     steps.iter().try_for_each(|step| add_read(&mut op, step))?;
     let (sender, receiver) = oneshot::channel();
     let (io, raw_op) = (pool.io, op.op);
-    let flight = Box::into_raw(Box::new(Flight { op, sender, _pool: pool }));
+    let flight = Box::into_raw(Box::new(Flight { op, sender, pool }));
     let completion = completion(flight.cast(), was_read);
     // SAFETY: all handles are valid, and the name is copied. `flight`, with all places, is live until `was_read` takes it back.
     let code = unsafe { sys::rados_aio_read_op_operate(raw_op, io, completion, name.as_ptr(), 0) };
@@ -275,8 +275,9 @@ extern "C" fn written(completion: sys::Completion, argument: *mut c_void) {
     // SAFETY: the completion is valid within its callback.
     let code = unsafe { sys::rados_aio_get_return_value(completion) };
     release(completion);
-    let Flight { op, sender, _pool } = *flight;
-    drop(op);
+    let Flight { op, sender, pool } = *flight;
+    // Before the caller goes on: it may end the process, and is to be the last one to hold the pool.
+    drop((op, pool));
     // Nobody may be waiting any more.
     let _ = sender.send(if code < 0 { Err(trouble(code)) } else { Ok(()) });
 }
@@ -289,12 +290,13 @@ extern "C" fn was_read(completion: sys::Completion, argument: *mut c_void) {
     let (code, version) =
         unsafe { (sys::rados_aio_get_return_value(completion), sys::rados_aio_get_version(completion)) };
     release(completion);
-    let Flight { mut op, sender, _pool } = *flight;
+    let Flight { mut op, sender, pool } = *flight;
     let answer = match code {
         0.. => op.found().map(|found| Reading { version, found }),
         code => Err(trouble(code)),
     };
-    drop(op);
+    // As above.
+    drop((op, pool));
     let _ = sender.send(answer);
 }
 
@@ -367,17 +369,20 @@ fn pointers<'a>(all: impl Iterator<Item = &'a Bytes>) -> (Vec<*const c_char>, Ve
 }
 
 /// Linux's error numbers, which is how OSDs answer on every system.
-fn trouble(code: c_int) -> Trouble {
+pub(crate) fn trouble(code: c_int) -> Trouble {
     const MISSING: c_int = -2;
     const FULL: c_int = -28;
     const OVER_QUOTA: c_int = -122;
     const TIMED_OUT: c_int = -110;
     const CANCELED: c_int = -125;
+    /// `ESHUTDOWN`, which Ceph calls `EBLOCKLISTED`.
+    const SHUT_OUT: c_int = -108;
     match code {
         CANCELED => Trouble::Changed,
         MISSING => Trouble::Missing,
         FULL | OVER_QUOTA => Trouble::Full,
         TIMED_OUT => Trouble::Lost,
+        SHUT_OUT => Trouble::ShutOut,
         code => Trouble::Refused(std::io::Error::from_raw_os_error(-code).to_string()),
     }
 }

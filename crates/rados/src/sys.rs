@@ -38,6 +38,9 @@ unsafe extern "C" {
         status_length: *mut usize,
     ) -> c_int;
     pub(crate) fn rados_buffer_free(buffer: *mut c_char);
+    pub(crate) fn rados_getaddrs(cluster: Cluster, addresses: *mut *mut c_char) -> c_int;
+    pub(crate) fn rados_blocklist_add(cluster: Cluster, client: *mut c_char, seconds: u32) -> c_int;
+    pub(crate) fn rados_wait_for_latest_osdmap(cluster: Cluster) -> c_int;
 
     pub(crate) fn rados_ioctx_create(cluster: Cluster, pool: *const c_char, io: *mut IoContext) -> c_int;
     pub(crate) fn rados_ioctx_destroy(io: IoContext);

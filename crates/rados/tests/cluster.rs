@@ -15,7 +15,7 @@ fn connect() -> Cluster {
     let configuration = std::env::var("LAZULI_CEPH_CONF").expect("LAZULI_CEPH_CONF: see conformance/ceph env");
     let pool = std::env::var("LAZULI_POOL").unwrap_or_else(|_| "lazuli".into());
     let options =
-        Options { configuration: configuration.into(), user: "admin".into(), pool, patience: Duration::from_secs(30) };
+        Options { configuration: configuration.into(), user: "lazuli".into(), pool, patience: Duration::from_secs(30) };
     Cluster::connect(&options).expect("the cluster of conformance/ceph is up")
 }
 
@@ -41,6 +41,14 @@ impl Pool for Apart {
         steps: Vec<ReadStep>,
     ) -> BoxFuture<'static, Result<lazuli_engine::rados::Reading, Trouble>> {
         self.0.read(&format!("test.{:x}.{object}", self.1), steps)
+    }
+
+    fn client(&self) -> Result<String, Trouble> {
+        self.0.client()
+    }
+
+    fn shut_out(&self, client: &str) -> BoxFuture<'static, Result<(), Trouble>> {
+        self.0.shut_out(client)
     }
 }
 
@@ -97,6 +105,29 @@ async fn the_cluster_tells_the_time() {
     let told = connect().time().expect("the monitors answer");
     let here = Clock::system().now();
     assert!(told.0.abs_diff(here.0) < 10 * 10_000_000, "{told:?} there, {here:?} here");
+}
+
+/// What a client that was shut out has under way, and what it sends later, is not applied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_is_shut_out() {
+    let (dead, survivor) = (connect(), connect());
+    assert_ne!(dead.client(), survivor.client());
+    let name = format!("test.{:x}", unique());
+    let key = Bytes::from_static(b"a");
+    let set = |value: u32| WriteStep::Set(vec![(key.clone(), value.to_string().into())]);
+    let found = |pool: &Cluster| pool.read(&name, vec![ReadStep::Rows(vec![key.clone()])]);
+    assert_eq!(dead.write(&name, vec![set(0)]).await, Ok(()));
+    let under_way: Vec<_> = (1..100).map(|value| dead.write(&name, vec![set(value)])).collect();
+    let client = dead.client().expect("it is connected");
+    assert_eq!(survivor.shut_out(&client).await, Ok(()));
+    let seen = found(&survivor).await.expect("it is there").found;
+    for write in under_way {
+        let _ = write.await;
+    }
+    assert_eq!(dead.write(&name, vec![set(1_000)]).await, Err(Trouble::ShutOut));
+    assert_eq!(found(&survivor).await.expect("it is there").found, seen);
+    assert_eq!(survivor.shut_out(&client).await, Ok(()), "and again");
+    assert_eq!(survivor.write(&name, vec![set(2_000)]).await, Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_store::{Failure, Gone, HEARTBEAT_SECONDS, InventoryReports, LifecycleRounds, Store};
+use lazuli_http::Edge;
+use lazuli_store::{
+    AnalyticsRounds, Failure, Gone, HEARTBEAT_SECONDS, InventoryReports, LifecycleRounds, ReplicationRounds, Store,
+};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -103,14 +106,18 @@ async fn is_ours(data: &Data, work: &str) -> bool {
     }
 }
 
-/// Tells other servers that this one is there.
+/// Tells other servers that this one is there. `dead` is told when they have taken it for dead.
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
-pub async fn attend_content(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
+pub async fn attend_content(data: Arc<Data>, dead: watch::Sender<bool>, mut stop: watch::Receiver<bool>) {
     loop {
         match data.attend_content().await {
             Ok(true) => {}
             Ok(false) => return,
             Err(fault) => tracing::warn!(?fault, "other servers could not be told that this one is there"),
+        }
+        if data.is_taken_for_dead() {
+            let _ = dead.send(true);
+            return;
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(lazuli_engine::rados::HEARTBEAT_SECONDS)) => {}
@@ -151,18 +158,22 @@ async fn publish_forever(data: &Data) {
 }
 
 /// Carries out the lifecycle policies of accounts.
-pub async fn age(store: Store, mut stop: watch::Receiver<bool>) {
+pub async fn age(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
     tokio::select! {
-        () = age_forever(&store) => {}
+        () = age_forever(&data) => {}
         () = stopped(&mut stop) => {}
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
-async fn age_forever(store: &Store) {
+async fn age_forever(data: &Data) {
     let mut rounds = LifecycleRounds::default();
     loop {
-        match store.lifecycle_step(&mut rounds).await {
+        if !is_ours(data, "lifecycle").await {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
+        match data.store.lifecycle_step(&mut rounds).await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => {
                 let (deleted, moved) = (std::mem::take(&mut rounds.deleted), std::mem::take(&mut rounds.moved));
@@ -179,19 +190,93 @@ async fn age_forever(store: &Store) {
     }
 }
 
-/// Writes the inventory reports of accounts.
-pub async fn report(store: Store, mut stop: watch::Receiver<bool>) {
+/// Copies what accounts replicate.
+pub async fn replicate(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
     tokio::select! {
-        () = report_forever(&store) => {}
+        () = replicate_forever(&data) => {}
         () = stopped(&mut stop) => {}
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
-async fn report_forever(store: &Store) {
+async fn replicate_forever(data: &Data) {
+    let store = &data.store;
+    let mut rounds = ReplicationRounds::default();
+    loop {
+        if !is_ours(data, "replicate").await {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
+        match store.replication_step(&mut rounds).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => {
+                let (copied, failed) = (std::mem::take(&mut rounds.copied), std::mem::take(&mut rounds.failed));
+                if copied + failed > 0 {
+                    tracing::info!(copied, failed, "objects were replicated");
+                }
+                // Woken or not: the write that woke it may not have been done yet.
+                let _ = timeout(REST, store.replication_wanted()).await;
+                tokio::time::sleep(GATHER).await;
+            }
+            Err(failure) => {
+                tracing::warn!(?failure, "object replication waits");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Writes the logs and metrics that services are asked for.
+pub async fn analyse(edge: Arc<Edge>, data: Arc<Data>, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = analyse_forever(&edge, &data) => {}
+        () = stopped(&mut stop) => {}
+    }
+    // What was gathered last.
+    if let Err(failure) = edge.flush_analytics().await {
+        tracing::warn!(?failure, "the last logs and metrics were lost");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn analyse_forever(edge: &Edge, data: &Data) {
+    let mut rounds = AnalyticsRounds::default();
+    loop {
+        match analyse_once(edge, data, &mut rounds).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => tokio::time::sleep(PUBLISH).await,
+            Err(failure) => {
+                tracing::warn!(?failure, "logs and metrics wait");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Another server may have been told what is wanted, so it is looked for each time.
+async fn analyse_once(edge: &Edge, data: &Data, rounds: &mut AnalyticsRounds) -> Result<bool, Failure> {
+    edge.refresh_analytics().await?;
+    edge.flush_analytics().await?;
+    if is_ours(data, "analyse").await { data.store.analytics_step(rounds).await } else { Ok(false) }
+}
+
+/// Writes the inventory reports of accounts.
+pub async fn report(data: Arc<Data>, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = report_forever(&data) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn report_forever(data: &Data) {
     let mut reports = InventoryReports::default();
     loop {
-        match store.inventory_step(&mut reports).await {
+        if !is_ours(data, "inventory").await {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
+        match data.store.inventory_step(&mut reports).await {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => {
                 let written = std::mem::take(&mut reports.written);

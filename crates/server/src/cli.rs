@@ -61,6 +61,15 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
     },
+    /// Move all that is stored from a directory to a Ceph pool, or back, while no server uses either; run it again after a break
+    Import {
+        /// A data directory, or `rados` for the pool that --pool names
+        #[arg(long, value_name = "DIR|rados")]
+        from: String,
+        /// The same; it has to be empty
+        #[arg(long, value_name = "DIR|rados")]
+        to: String,
+    },
 }
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use crate::admin::{self, Admin};
 use crate::api::loopback::Loopback;
 use crate::api::session::Sessions;
 use crate::api::{self, Answer};
+use crate::crowd::Crowd;
 use crate::data::Data;
 use crate::lab::Lab;
 use crate::listen::{Door, stopped};
@@ -32,6 +33,8 @@ use crate::{assets, health, metrics};
 
 const HEADER_READ: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 64;
+/// How long a connection has to have been quiet to make room for others: probes must not wait.
+const QUIET: Duration = Duration::from_millis(500);
 
 pub struct Console {
     pub edge: Arc<Edge>,
@@ -81,9 +84,9 @@ impl Console {
     /// are simply dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
         let own_ip = listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip());
-        let own = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let crowd = Crowd::new(CONNECTIONS_MAX, QUIET);
         loop {
-            let Ok(slot) = own.clone().acquire_owned().await else { return };
+            let Some(slot) = crowd.free().await else { return };
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = stopped(&mut stop) => return,
@@ -94,15 +97,16 @@ impl Console {
             };
             let console = self.clone();
             let mut stop = stop.clone();
+            let place = crowd.seat(slot);
             tokio::spawn(async move {
                 let answering = service_fn(|request| console.answer(request, peer.ip(), own_ip));
                 let mut http = http1::Builder::new();
                 let http = http.timer(TokioTimer::new()).header_read_timeout(HEADER_READ);
                 tokio::select! {
-                    _ = http.serve_connection(TokioIo::new(socket), answering) => {}
+                    _ = http.serve_connection(TokioIo::new(place.watch(socket)), answering) => {}
+                    () = place.leaves() => {}
                     () = stopped(&mut stop) => {}
                 }
-                drop(slot);
             });
         }
     }

@@ -106,6 +106,11 @@ impl Data {
         }
     }
 
+    /// Whether nothing that this server writes counts any more, because it was silent for too long.
+    pub fn is_taken_for_dead(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| !cluster.content.is_alive())
+    }
+
     pub fn cluster_metrics(&self) -> Option<rados::Metrics> {
         self.cluster.as_ref().map(|cluster| cluster.engine.metrics())
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
 use hyper::{Request, Uri};
-use hyper_util::rt::TokioIo;
+use lazuli_http::client::{Dial, Wire, exchange};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -36,38 +35,32 @@ pub async fn get(url: &str) -> Result<Vec<u8>, String> {
 
 async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     let uri: Uri = url.parse().map_err(|_| format!("{url} is no URL"))?;
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_string();
-    let secure = uri.scheme_str() == Some("https");
-    let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let failed = |error: &dyn std::fmt::Display| format!("{url}: {error}");
-    let socket = TcpStream::connect((host.as_str(), port)).await.map_err(|error| failed(&error))?;
     let request = Request::get(uri.path_and_query().map_or("/", |path| path.as_str()))
-        .header("host", uri.authority().map_or(host.as_str(), |authority| authority.as_str()))
+        .header("host", uri.authority().map_or("", |authority| authority.as_str()))
         .header("accept", "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|error| failed(&error))?;
-    if secure {
-        let name = ServerName::try_from(host.clone()).map_err(|error| failed(&error))?;
-        let socket = connector().connect(name, socket).await.map_err(|error| failed(&error))?;
-        exchange(socket, request).await.map_err(|error| failed(&error))
-    } else {
-        exchange(socket, request).await.map_err(|error| failed(&error))
+    let answer = exchange(&dial(), &uri, request).await.map_err(|error| failed(&error))?;
+    if !answer.status().is_success() {
+        return Err(failed(&format!("it answered {}", answer.status())));
     }
+    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await.map_err(|error| failed(&error))?;
+    Ok(body.to_bytes().to_vec())
 }
 
-async fn exchange<I>(socket: I, request: Request<Empty<Bytes>>) -> Result<Vec<u8>, String>
-where
-    I: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(|error| error.to_string())?;
-    let talking = tokio::spawn(connection);
-    let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
-    if !answer.status().is_success() {
-        return Err(format!("it answered {}", answer.status()));
-    }
-    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await.map_err(|error| error.to_string())?;
-    talking.abort();
-    Ok(body.to_bytes().to_vec())
+/// Connects to another host.
+pub fn dial() -> Dial {
+    Arc::new(|host, port, secure| {
+        Box::pin(async move {
+            let socket = TcpStream::connect((host.as_str(), port)).await?;
+            if !secure {
+                return Ok(Box::new(socket) as Box<dyn Wire>);
+            }
+            let name = ServerName::try_from(host).map_err(std::io::Error::other)?;
+            Ok(Box::new(connector().connect(name, socket).await?) as Box<dyn Wire>)
+        })
+    })
 }
 
 /// Trusts whom the operating system trusts.

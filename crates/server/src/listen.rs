@@ -1,6 +1,7 @@
 //! Listeners and their connections. Held true:
 //! * a listener never dies of a passing trouble (no file handles left, a client gone before it was accepted);
-//! * there is a cap on connections, below what the process may open, so that the engine always finds a file handle;
+//! * there is a cap on connections, below what the process may open, so that the engine always finds a file handle; connections that do
+//!   nothing make room for others (`crowd.rs`);
 //! * after a stop no connection is accepted, and those that exist finish the request they are in.
 
 use std::io::{self, ErrorKind};
@@ -12,15 +13,19 @@ use lazuli_http::{Edge, Service};
 use lazuli_model::account::{TlsVersion, Transport};
 use rustls::ProtocolVersion;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+
+use crate::crowd::{Crowd, Watched};
 
 /// File handles kept for the engine, the console and the log.
 const RESERVED_HANDLES: u64 = 512;
 /// Each may hold the beginning of a head, some 32 KiB with all that belongs to it, before anybody knows who it is.
 const CONNECTIONS_MAX: u64 = 20_000;
+/// How long a connection has to have been quiet to make room for others.
+pub const QUIET: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -30,7 +35,7 @@ pub struct Shared {
     pub edge: Arc<Edge>,
     pub smb: Arc<lazuli_smb::serve::Gateway>,
     pub tls: Option<TlsAcceptor>,
-    pub slots: Arc<Semaphore>,
+    pub crowd: Arc<Crowd>,
     pub stop: watch::Receiver<bool>,
     pub _alive: mpsc::Sender<()>,
 }
@@ -107,10 +112,10 @@ impl Door {
 pub async fn accept(listener: TcpListener, door: Door, mut shared: Shared) {
     loop {
         let slot = tokio::select! {
-            slot = shared.slots.clone().acquire_owned() => slot,
+            slot = shared.crowd.free() => slot,
             () = stopped(&mut shared.stop) => return,
         };
-        let Ok(slot) = slot else { return };
+        let Some(slot) = slot else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stopped(&mut shared.stop) => return,
@@ -118,9 +123,23 @@ pub async fn accept(listener: TcpListener, door: Door, mut shared: Shared) {
         match accepted {
             Ok((socket, peer)) => {
                 let shared = shared.clone();
+                // Small answers must not wait for more to come.
+                let _ = socket.set_nodelay(true);
+                if door == Door::Smb {
+                    // It signs and encrypts by itself, and sends away strangers by itself.
+                    let ends = lazuli_smb::serve::Ends { peer, local: socket.local_addr().ok() };
+                    tokio::spawn(async move {
+                        Box::pin(shared.smb.clone().serve(socket, ends, shared.stop.clone())).await;
+                        drop(slot);
+                    });
+                    continue;
+                }
+                let place = shared.crowd.seat(slot);
                 tokio::spawn(async move {
-                    connection(socket, peer, door, shared).await;
-                    drop(slot);
+                    tokio::select! {
+                        () = connection(place.watch(socket), peer, door, shared) => {}
+                        () = place.leaves() => tracing::debug!(%peer, "a connection that was quiet made room for others"),
+                    }
                 });
             }
             Err(error) if is_the_clients(&error) => {}
@@ -137,13 +156,7 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused)
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared: Shared) {
-    // Small answers must not wait for more to come.
-    let _ = socket.set_nodelay(true);
-    if door == Door::Smb {
-        // It signs and encrypts by itself.
-        return Box::pin(shared.smb.clone().serve(socket, peer, shared.stop.clone())).await;
-    }
+async fn connection(socket: Watched<TcpStream>, peer: SocketAddr, door: Door, mut shared: Shared) {
     let Some(tls) = &shared.tls else {
         return Box::pin(admit(socket, peer, door, Transport::Plain, &shared)).await;
     };
@@ -163,7 +176,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, door: Door, mut shared:
 }
 
 /// What the two agreed on. Nothing older than 1.2 is offered.
-fn version(socket: &TlsStream<TcpStream>) -> TlsVersion {
+fn version(socket: &TlsStream<Watched<TcpStream>>) -> TlsVersion {
     match socket.get_ref().1.protocol_version() {
         Some(ProtocolVersion::TLSv1_3) => TlsVersion::V1_3,
         Some(_) | None => TlsVersion::V1_2,

@@ -12,10 +12,12 @@ mod cli;
 mod clock;
 mod cluster;
 mod console;
+mod crowd;
 mod data;
 mod fetch;
 mod health;
 mod ids;
+mod import;
 mod lab;
 mod listen;
 mod metrics;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Some(cli::Command::Transfer(command)) => transfer::run(&command).map(|text| print!("{text}")),
         Some(cli::Command::Check) => rescue::check(&cli.flags.location).map(|text| print!("{text}")),
         Some(cli::Command::Salvage { to }) => rescue::salvage(&cli.flags.location, &to).map(|text| print!("{text}")),
+        Some(cli::Command::Import { from, to }) => import::run(&cli.flags, &from, &to).map(|text| print!("{text}")),
         Some(cli::Command::Serve) | None => serve::run(&cli.flags),
     };
     match outcome {

@@ -34,7 +34,10 @@ fn ask(flags: &Flags, method: &str, path: &str, body: Option<&Value>) -> Result<
 pub fn explain(flags: &Flags, request_id: &str) -> Result<String, String> {
     let plain = request_id.trim().trim_matches('"');
     if plain.is_empty() || plain.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
-        return Err("a request id is the x-ms-request-id of an answer".into());
+        return Err(
+            "a request id is the x-ms-request-id of an answer, or smb-SESSION-MESSAGE as the access log has them"
+                .into(),
+        );
     }
     let answer = ask(flags, "GET", &format!("/api/explain/{plain}"), None)?;
     let mut text = format!("{}\n", answer["text"].as_str().unwrap_or_default());

@@ -10,7 +10,7 @@ use lazuli_http::recorder::Recorder;
 use lazuli_http::{Edge, Service};
 use lazuli_model::AccountName;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::admin::Admin;
@@ -18,6 +18,7 @@ use crate::api::loopback::Loopback;
 use crate::banner::Listening;
 use crate::cli::Flags;
 use crate::console::{Connections, Console};
+use crate::crowd::Crowd;
 use crate::data::Data;
 use crate::lab::Lab;
 use crate::listen::{self, Door, Shared, bind};
@@ -68,6 +69,11 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let data = Data::open(&settings.place, gateway)?.rehydrating_in(settings.rehydration).waking_by(smb::alarm());
     // After the data directory is opened, because the log may live in it, and a new one must be empty.
     let logs = telemetry::start(flags)?;
+    match data.store.is_being_imported().await {
+        Ok(false) => {}
+        Ok(true) => return Err("an import to here was begun and has not ended: run `lazuli import` again".into()),
+        Err(failure) => return Err(format!("what is stored cannot be read: {failure:?}")),
+    }
     let data = Arc::new(keep_secrets(data, &settings).await?);
     for (name, changes) in &settings.account_settings {
         let ask = account::Ask::Set { name: name.as_str().into(), changes: changes.clone() };
@@ -93,7 +99,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let (stop, stopping) = watch::channel(false);
     let (end, ended) = watch::channel(false);
     let (alive, mut all_ended) = mpsc::channel(1);
-    let slots = Arc::new(Semaphore::new(slots));
+    let crowd = Crowd::new(slots, listen::QUIET);
     if let Some(trust) = settings.accounts.trust() {
         oauth::load(trust, &settings.key_sources).await?;
         tokio::spawn(oauth::refresh(trust.clone(), settings.key_sources, stopping.clone()));
@@ -115,7 +121,8 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     // What a file system and a process's memory hold is nobody else's.
     let alone = !matches!(settings.place, Place::Cluster(_));
     tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
-    let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption);
+    let recorder = edge.recorder().cloned();
+    let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption, recorder);
     tokio::spawn(smb.clone().attend());
     let console = Console {
         edge: edge.clone(),
@@ -123,7 +130,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         data: data.clone(),
         admin,
         names: settings.console_names,
-        connections: Connections::new(slots.clone(), sockets.len()),
+        connections: Connections::new(crowd.places.clone(), sockets.len()),
         stopping: stopping.clone(),
         started: started(),
         started_at: data.store.now(),
@@ -143,11 +150,14 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let console = tokio::spawn(Arc::new(console).serve(console_socket, ended));
     let sweeping = tokio::spawn(background::sweep(data.clone(), stopping.clone()));
     let publishing = tokio::spawn(background::publish(data.clone(), stopping.clone()));
-    tokio::spawn(background::attend_content(data.clone(), stopping.clone()));
-    tokio::spawn(background::age(data.store.clone(), stopping.clone()));
-    tokio::spawn(background::report(data.store.clone(), stopping.clone()));
+    let (dead, mut taken_for_dead) = watch::channel(false);
+    tokio::spawn(background::attend_content(data.clone(), dead, stopping.clone()));
+    tokio::spawn(background::age(data.clone(), stopping.clone()));
+    tokio::spawn(background::report(data.clone(), stopping.clone()));
+    tokio::spawn(background::replicate(data.clone(), stopping.clone()));
+    let analysing = tokio::spawn(background::analyse(edge.clone(), data.clone(), stopping.clone()));
     let acceptor = settings.tls.as_ref().map(Tls::acceptor);
-    let shared = Shared { edge, smb, tls: acceptor, slots, stop: stopping, _alive: alive };
+    let shared = Shared { edge, smb, tls: acceptor, crowd, stop: stopping, _alive: alive };
     for (socket, (door, _)) in sockets.into_iter().zip(&listening) {
         tokio::spawn(listen::accept(socket, *door, shared.clone()));
     }
@@ -156,9 +166,16 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     banner.iter().for_each(|banner| announce(banner));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving");
 
-    while signals.wait().await == Signal::Reload {
-        reload(settings.tls.as_ref(), &logs);
-    }
+    let is_dead = loop {
+        tokio::select! {
+            signal = signals.wait() => match signal {
+                Signal::Reload => reload(settings.tls.as_ref(), &logs),
+                Signal::Stop => break false,
+            },
+            // Never, if nobody else could take it for dead.
+            Ok(_) = taken_for_dead.wait_for(|dead| *dead) => break true,
+        }
+    };
     tracing::info!("stopping");
     outer.closing(&settings.endpoints);
     let _ = stop.send(true);
@@ -173,13 +190,20 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     let _ = timeout(GRACE, sweeping).await;
     let _ = timeout(GRACE, publishing).await;
+    let _ = timeout(GRACE, analysing).await;
     let closing = tokio::task::spawn_blocking(move || data.close());
     closing.await.map_err(|error| format!("closing failed: {error}"))?;
     let _ = end.send(true);
     let _ = timeout(LAST_CALL, console).await;
     outer.closed(&settings.endpoints);
     tracing::info!("stopped");
-    Ok(())
+    match is_dead {
+        true => Err(
+            "other servers of the cluster took this one for dead, because it was silent for too long: start it anew"
+                .into(),
+        ),
+        false => Ok(()),
+    }
 }
 
 /// Nobody else on this machine reads what is stored, and what is secret in it is sealed.

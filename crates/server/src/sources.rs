@@ -2,14 +2,11 @@
 //! accounts or for one (its setting `copy-sources`).
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use lazuli_http::Service;
-use lazuli_http::sources::{Dial, Sources, Wire};
-use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
+use lazuli_http::sources::Sources;
 
-use crate::fetch::connector;
+use crate::fetch::dial;
 
 /// `listening` are the addresses at which there is something to copy; `allowed` is what `--copy-source` says.
 pub fn sources(listening: &[(SocketAddr, Service)], allowed: &[String]) -> Sources {
@@ -19,17 +16,4 @@ pub fn sources(listening: &[(SocketAddr, Service)], allowed: &[String]) -> Sourc
     });
     // An account may name hosts of its own, at any time.
     Sources::new(own.collect(), allowed.to_vec(), Some(dial()))
-}
-
-fn dial() -> Dial {
-    Arc::new(|host, port, secure| {
-        Box::pin(async move {
-            let socket = TcpStream::connect((host.as_str(), port)).await?;
-            if !secure {
-                return Ok(Box::new(socket) as Box<dyn Wire>);
-            }
-            let name = ServerName::try_from(host).map_err(std::io::Error::other)?;
-            Ok(Box::new(connector().connect(name, socket).await?) as Box<dyn Wire>)
-        })
-    })
 }

@@ -3,6 +3,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use lazuli_testkit::chance::{Chance, number, seed};
 use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer};
@@ -301,6 +302,32 @@ fn ten_thousand_idle_connections() {
     fixture.still_well();
 }
 
+/// When all places are taken, connections that do nothing make room: long before their time is up, which is a minute, and ten seconds at the console.
+#[test]
+fn places_that_nobody_uses_are_given_to_others() {
+    let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), "places");
+    let limited = ["sh", "-c", "ulimit -n 640; exec \"$0\" \"$@\""];
+    let command = Server::command(&limited, env!("CARGO_BIN_EXE_lazuli"), &directory.0, &[]);
+    let server = Server::launch(command).expect("the server starts");
+    for (address, held, path, patience) in
+        [(server.address, 140, "/devstoreaccount1/none", 30), (server.console(), 80, "/healthz", 8)]
+    {
+        let half = |_| {
+            let mut stream = connect(address).expect("it is taken by the server, or by the kernel for it");
+            stream.write_all(b"GET / HT").expect("a few bytes are taken");
+            stream
+        };
+        let idle: Vec<TcpStream> = (0..held).map(half).collect();
+        let mut stream = connect(address).expect("one more");
+        stream.set_read_timeout(Some(Duration::from_secs(patience))).expect("a time");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it is taken");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it is answered while the others hold their places");
+        assert!(answer.starts_with(b"HTTP/1.1"), "{path}");
+        drop(idle);
+    }
+}
+
 fn raise_file_limit(to: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -381,4 +408,58 @@ fn slow_readers_do_not_grow_the_server() {
         .collect();
     fixture.still_well();
     drop(readers);
+}
+
+/// The record of changes and refusals keeps its bound, however many clients race for one blob, and however long their names and headers are.
+#[test]
+fn the_record_keeps_its_bound() {
+    const BYTES_MAX: u64 = 256 << 10;
+    let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), "record-bound");
+    let flags = ["--recorder", &BYTES_MAX.to_string()];
+    let server = Server::start(env!("CARGO_BIN_EXE_lazuli"), &directory.0, &flags).expect("the server starts");
+    let (address, console) = (server.address, server.console());
+    Client::new(address).send("PUT", "abuse", "restype=container", &[], &[]).expect("it answers");
+    let long = "a".repeat(900);
+    let number = |name: &str, metrics: &str| -> u64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        line.unwrap_or_else(|| panic!("{name} is missing from:\n{metrics}"))
+    };
+    let metrics = || {
+        let mut stream = connect(console).expect("it accepts");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        text
+    };
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let long = &long;
+            scope.spawn(move || {
+                let mut client_of = Client::new(address);
+                for turn in 0..300 {
+                    let (agent, id) = ("b".repeat(4_000), format!("{client}-{turn}-{}", "c".repeat(800)));
+                    let headers = [
+                        ("x-ms-blob-type", "BlockBlob"),
+                        ("user-agent", agent.as_str()),
+                        ("x-ms-client-request-id", id.as_str()),
+                        ("if-none-match", "*"),
+                    ];
+                    let path = format!(
+                        "abuse/{}-{long}",
+                        if turn % 2 == 0 { "raced".into() } else { id[..8].replace('c', "d") }
+                    );
+                    let answer = client_of.send("PUT", &path, "", &headers, b"x").expect("it answers");
+                    assert!([201, 400, 409].contains(&answer.status), "{} {}", answer.status, answer.code());
+                }
+            });
+        }
+        for _ in 0..40 {
+            let kept = number("lazuli_recorder_bytes ", &metrics());
+            assert!(kept <= BYTES_MAX, "{kept} bytes are kept");
+        }
+    });
+    let after = metrics();
+    assert!(number("lazuli_recorder_bytes ", &after) <= BYTES_MAX);
+    assert!(number("lazuli_recorder_dropped_total ", &after) > 0, "the record was never full");
+    assert!(number("lazuli_recorder_records ", &after) > 50);
 }

@@ -1,9 +1,9 @@
-//! Three gateways on a Ceph cluster, clients that use any of them for any request, and bad days: gateways are killed and stopped, OSDs
-//! die. What every client saw must have an order in which it is true, so nothing acknowledged is lost, nothing happens twice, and
-//! nothing refused is seen.
+//! Three gateways on a Ceph cluster, clients that use any of them for any request, and bad days: gateways are killed and stopped, their
+//! clocks differ, OSDs die, the monitor dies, the pool is full, the network is cut. What every client saw must have an order in which it
+//! is true, so nothing acknowledged is lost, nothing happens twice, and nothing refused is seen.
 //!
-//! Needs `conformance/ceph up`, and LAZULI_CEPH_CONF and LAZULI_POOL from `conformance/ceph env`. LAZULI_TORTURE_SECONDS says how long each bad
-//! day lasts; LAZULI_CEPH, where the cluster's files are (for killing OSDs).
+//! `conformance/histories` runs it. Needs LAZULI_CEPH_CONF, LAZULI_POOL and LAZULI_CEPH, where the cluster's files are: `conformance/ceph env` says
+//! them. LAZULI_TORTURE_SECONDS says how long each bad day lasts.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -87,12 +87,17 @@ struct World {
     gateways: Mutex<Vec<Option<Server>>>,
     addresses: Mutex<Vec<SocketAddr>>,
     directory: Directory,
+    /// How each gateway is started.
+    starts: Vec<Start>,
     blobs: Mutex<Vec<Arc<Blob>>>,
     all: Mutex<Vec<Arc<Blob>>>,
     clock: AtomicU64,
     acknowledged: AtomicU64,
     unknown: AtomicU64,
     longest_millis: AtomicU64,
+    /// The longest time in which no change was acknowledged, and when that was last.
+    silence_millis: AtomicU64,
+    last_change: Mutex<Instant>,
     stop: AtomicBool,
 }
 
@@ -110,20 +115,30 @@ fn rest(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
 
+/// What stands before a gateway's command, and flags of its own.
+#[derive(Clone, Debug, Default)]
+struct Start {
+    before: Vec<String>,
+    flags: Vec<String>,
+}
+
 impl World {
-    fn new(name: &str, chance: &mut Chance) -> Arc<Self> {
+    fn new(name: &str, starts: Vec<Start>, chance: &mut Chance) -> Arc<Self> {
         let container = format!("h{:x}-{}", chance.draw() ^ u64::from(std::process::id()), name);
         let world = Self {
             container,
             gateways: Mutex::default(),
             addresses: Mutex::default(),
             directory: Directory::new(env!("CARGO_TARGET_TMPDIR"), &format!("gateways-{name}")),
+            starts,
             blobs: Mutex::default(),
             all: Mutex::default(),
             clock: AtomicU64::new(0),
             acknowledged: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
             longest_millis: AtomicU64::new(0),
+            silence_millis: AtomicU64::new(0),
+            last_change: Mutex::new(now()),
             stop: AtomicBool::new(false),
         };
         for n in 0..GATEWAYS {
@@ -148,11 +163,21 @@ impl World {
 
     fn start(&self, n: usize) -> Server {
         let (conf, pool) = (cluster("LAZULI_CEPH_CONF"), cluster("LAZULI_POOL"));
-        let flags =
-            ["--engine", "rados", "--ceph-conf", &conf, "--pool", &pool, "--ceph-user", "admin", "--web-port", "0"];
+        let Start { before, flags } = self.starts.get(n).cloned().unwrap_or_default();
+        let mut all = vec!["--engine", "rados", "--ceph-conf", &conf, "--pool", &pool, "--web-port", "0"];
+        all.extend(flags.iter().map(String::as_str));
+        let before: Vec<&str> = before.iter().map(String::as_str).collect();
         let directory = self.directory.0.join(n.to_string());
         std::fs::create_dir_all(&directory).expect("a directory");
-        Server::start(BINARY, &directory, &flags).expect("a gateway starts")
+        // A cluster in trouble may not let one in at once.
+        for _ in 0..20 {
+            match Server::launch(Server::command(&before, BINARY, &directory, &all)) {
+                Ok(server) => return server,
+                Err(error) => println!("a gateway did not start: {error}"),
+            }
+            rest(1_000);
+        }
+        panic!("a gateway does not start");
     }
 
     fn new_blob(&self) -> Arc<Blob> {
@@ -233,6 +258,7 @@ impl World {
                 {
                     blob.etags.lock().unwrap().insert(value, etag.into());
                 }
+                self.changed();
                 Some(Said::Done)
             }
             (404 | 409 | 412, _) => Some(Said::Refused),
@@ -253,6 +279,13 @@ impl World {
         }
     }
 
+    fn changed(&self) {
+        let mut last = self.last_change.lock().unwrap();
+        let silence = last.elapsed().as_millis() as u64;
+        *last = now();
+        self.silence_millis.fetch_max(silence, SeqCst);
+    }
+
     fn judge(&self) {
         let mut undecided = 0;
         for blob in self.all.lock().unwrap().iter() {
@@ -264,10 +297,12 @@ impl World {
             }
         }
         println!(
-            "{} calls were answered and {} not, the longest in {} ms; {} histories, {undecided} too long to judge",
+            "{} calls were answered and {} not, the longest in {} ms; {} ms was the longest time without any change; {} histories, \
+             {undecided} too long to judge",
             self.acknowledged.load(SeqCst),
             self.unknown.load(SeqCst),
             self.longest_millis.load(SeqCst),
+            self.silence_millis.load(SeqCst),
             self.all.lock().unwrap().len(),
         );
         assert!(self.acknowledged.load(SeqCst) > 100, "too little happened");
@@ -275,9 +310,9 @@ impl World {
 }
 
 /// Lets clients work while `fault` is done again and again; then looks at every blob once more, and judges.
-fn endure(name: &str, mut fault: impl FnMut(&World, &mut Chance)) {
+fn endure(name: &str, starts: Vec<Start>, mut fault: impl FnMut(&World, &mut Chance)) {
     let mut chance = Chance::new(seed(1));
-    let world = World::new(name, &mut chance);
+    let world = World::new(name, starts, &mut chance);
     let workers: Vec<_> = (0..WORKERS)
         .map(|id| {
             let (world, chance) = (world.clone(), Chance::new(chance.draw()));
@@ -292,24 +327,37 @@ fn endure(name: &str, mut fault: impl FnMut(&World, &mut Chance)) {
     rest(2_000);
     world.stop.store(true, SeqCst);
     workers.into_iter().for_each(|worker| worker.join().expect("a worker saw nothing that cannot be"));
+    print!("{name}: ");
     world.judge();
+}
+
+fn restart(world: &World, n: usize) {
+    let server = world.gateways.lock().unwrap()[n].take().expect("it runs");
+    server.kill().expect("it was still there");
+    let server = world.start(n);
+    world.addresses.lock().unwrap()[n] = server.address;
+    world.gateways.lock().unwrap()[n] = Some(server);
+}
+
+fn run(command: &mut Command) {
+    let status = command.status().expect("the command runs");
+    assert!(status.success(), "{command:?}");
+}
+
+/// `conformance/ceph` with these words.
+fn ceph(words: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/ceph");
+    run(Command::new(script).args(words).arg(cluster("LAZULI_CEPH")));
 }
 
 #[test]
 fn gateways_are_killed() {
-    endure("killed", |world, chance| {
-        let n = chance.below(GATEWAYS);
-        let server = world.gateways.lock().unwrap()[n].take().expect("it runs");
-        server.kill().expect("it was still there");
-        let server = world.start(n);
-        world.addresses.lock().unwrap()[n] = server.address;
-        world.gateways.lock().unwrap()[n] = Some(server);
-    });
+    endure("killed", Vec::new(), |world, chance| restart(world, chance.below(GATEWAYS)));
 }
 
 #[test]
 fn gateways_are_stopped() {
-    endure("stopped", |world, chance| {
+    endure("stopped", Vec::new(), |world, chance| {
         let n = chance.below(GATEWAYS);
         let signal =
             |name| world.gateways.lock().unwrap()[n].as_ref().expect("it runs").signal(name).expect("it is there");
@@ -319,22 +367,108 @@ fn gateways_are_stopped() {
     });
 }
 
+/// One gateway's clock is five seconds ahead of the first one's, another's five seconds behind; and they are killed.
+#[test]
+fn clocks_are_apart() {
+    let shifted = |by: &str| Start {
+        before: ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f", by].map(String::from).into(),
+        ..Start::default()
+    };
+    let starts = vec![Start::default(), shifted("+5s"), shifted("-5s")];
+    endure("clocks", starts, |world, chance| restart(world, chance.below(GATEWAYS)));
+}
+
+/// One at a time: the next one dies when all copies are whole again.
 #[test]
 fn osds_are_killed() {
-    let Ok(ceph) = std::env::var("LAZULI_CEPH") else {
-        println!("passed over: LAZULI_CEPH does not say where the cluster's files are");
-        return;
-    };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/ceph");
-    endure("osds", |_, chance| {
+    endure("osds", Vec::new(), |_, chance| {
         let osd = chance.below(3).to_string();
-        let run = |word| {
-            let status = Command::new(&script).args(["osd", word, &osd, &ceph]).status().expect("the script runs");
-            assert!(status.success());
-        };
-        run("kill");
+        ceph(&["osd", "kill", &osd]);
         rest(4_000);
-        run("start");
+        ceph(&["osd", "start", &osd]);
+        ceph(&["clean"]);
+    });
+}
+
+#[test]
+fn the_monitor_restarts() {
+    endure("monitor", Vec::new(), |_, chance| {
+        ceph(&["mon", "kill"]);
+        rest(500 + chance.below(3_000) as u64);
+        ceph(&["mon", "start"]);
+        ceph(&["clean"]);
+    });
+}
+
+/// Writes are refused until there is room again; none of them happens later.
+#[test]
+fn the_pool_is_full() {
+    let pool = cluster("LAZULI_POOL");
+    endure("full", Vec::new(), |_, chance| {
+        ceph(&["quota", &pool, "1"]);
+        rest(6_000 + chance.below(3_000) as u64);
+        ceph(&["quota", &pool, "0"]);
         rest(6_000);
     });
+}
+
+/// Each gateway is in a network of its own, with one link to the cluster and another to clients. Needs root, and a cluster that other
+/// networks reach: conformance/histories makes one.
+#[test]
+fn the_network_is_cut() {
+    let networks: Vec<Network> = (0..GATEWAYS).map(|n| Network::new(n, &cluster("LAZULI_CEPH_ADDRESS"))).collect();
+    let starts = networks.iter().map(Network::start).collect();
+    endure("network", starts, |_, chance| {
+        let network = chance.pick(&networks);
+        network.link("down");
+        rest(500 + chance.below(12_000) as u64);
+        network.link("up");
+    });
+}
+
+struct Network(usize);
+
+impl Network {
+    fn new(n: usize, cluster: &str) -> Self {
+        let this = Self(n);
+        this.remove();
+        ip(&format!("netns add lazuli{n}"));
+        for (link, net) in [("c", 70), ("g", 80)] {
+            ip(&format!("link add lz{link}{n} type veth peer name {link} netns lazuli{n}"));
+            ip(&format!("addr add 10.231.{}.1/24 dev lz{link}{n}", net + n));
+            ip(&format!("link set lz{link}{n} up"));
+            ip(&format!("-n lazuli{n} addr add 10.231.{}.2/24 dev {link}", net + n));
+            ip(&format!("-n lazuli{n} link set {link} up"));
+        }
+        ip(&format!("-n lazuli{n} link set lo up"));
+        ip(&format!("-n lazuli{n} route add {cluster}/32 via 10.231.{}.1", 70 + n));
+        this
+    }
+
+    fn start(&self) -> Start {
+        let Self(n) = self;
+        Start {
+            before: ["ip", "netns", "exec", &format!("lazuli{n}")].map(String::from).into(),
+            flags: vec!["--host".into(), format!("10.231.{}.2", 80 + n)],
+        }
+    }
+
+    fn link(&self, state: &str) {
+        ip(&format!("link set lzc{} {state}", self.0));
+    }
+
+    fn remove(&self) {
+        // At first there is none, which is as good.
+        let _ = Command::new("ip").args(["netns", "del", &format!("lazuli{}", self.0)]).output();
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn ip(words: &str) {
+    run(Command::new("ip").args(words.split(' ')));
 }

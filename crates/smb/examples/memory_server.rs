@@ -8,12 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazuli_engine::{Memory, content};
 use lazuli_model::AccountName;
 use lazuli_model::file::{CreateShare, Protocol, ShareName, ShareSettings};
-use lazuli_smb::serve::{Gateway, Settings};
+use lazuli_smb::serve::{Admission, Gateway, Settings};
 use lazuli_smb::session::negotiation::Encryption;
 use lazuli_store::{ShareAt, Store};
 
 const USER: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+fn admission(name: &str) -> Admission {
+    match name {
+        USER => Admission::Known { keys: [KEY.to_owned(), KEY.to_owned()], encryption: Encryption::Offered },
+        _ => Admission::Unknown,
+    }
+}
 
 #[tokio::main]
 #[expect(clippy::disallowed_methods, reason = "a program of its own")]
@@ -37,8 +44,7 @@ async fn main() {
     let random = Arc::new(move || {
         u128::from(next.fetch_add(1, Ordering::Relaxed)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     });
-    let accounts: lazuli_smb::serve::Accounts =
-        Arc::new(|name| Box::pin(async move { (name.as_str() == USER).then(|| [KEY.to_owned(), KEY.to_owned()]) }));
+    let accounts: lazuli_smb::serve::Accounts = Arc::new(|name, _| Box::pin(async move { admission(name.as_str()) }));
     let gateway = Gateway::new(Settings {
         store: store.clone(),
         gateway: 1,
@@ -47,6 +53,7 @@ async fn main() {
         alarm,
         encryption: Encryption::Offered,
         name: "lazuli".into(),
+        observer: None,
     });
     tokio::spawn(gateway.clone().attend());
     tokio::spawn(async move {

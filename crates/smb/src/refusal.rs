@@ -30,7 +30,7 @@ fn of_fault(fault: &Fault) -> Status {
     }
 }
 
-/// What concerns blobs, queues, tables and HTTP cannot come up here: it would be a mistake of ours, and is called one.
+/// What concerns blobs, queues and tables cannot come up here: it would be a mistake of ours, and is called one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "refusals of the other services")]
 fn of_refusal(refusal: &Refusal) -> Status {
     match refusal {
@@ -52,6 +52,11 @@ fn of_refusal(refusal: &Refusal) -> Status {
         Refusal::FileInvalidPermission => Status::InvalidSecurityDescr,
         Refusal::InvalidRange => Status::InvalidParameter,
         Refusal::InvalidInput { .. } => Status::InvalidParameter,
+        Refusal::ServerBusy => Status::InsuffServerResources,
+        // ERROR_NOT_ENOUGH_QUOTA, which Azure's clients see when a file has too many handles ("Troubleshoot Azure Files").
+        Refusal::TooManyHandles => Status::QuotaExceeded,
+        Refusal::TooManyLocks => Status::InsufficientResources,
+        Refusal::BodyTooLong | Refusal::BodyTooShort | Refusal::BodyBrokenOff => Status::InvalidParameter,
         Refusal::ClientCacheFlushDelay => Status::SharingViolation,
         Refusal::LeaseIdMissing | Refusal::LeaseIdMismatchWithFileOperation => Status::SharingViolation,
         _ => Status::InternalError,

@@ -5,11 +5,12 @@ use lazuli_engine::content::Piece;
 use lazuli_engine::{Column, Key, Partition, Space, Want};
 use lazuli_model::blob::Which;
 use lazuli_model::queue::Place;
+use lazuli_model::replication::SourceChange;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
 use crate::feed::{Noting, Told};
-pub use crate::lake::keys::{Located, NOWHERE, ROOT_NODE, TreeKeys, node_id, owner_of};
+pub use crate::lake::keys::{Located, Moving, NOWHERE, ROOT_NODE, TreeKeys, node_id, owner_of};
 use crate::lake::keys::{NODE, NODE_NAME, id_bytes, read_id};
 use crate::transact::Target;
 use crate::{ContainerAt, QueueAt, TableAt};
@@ -28,6 +29,7 @@ pub const DELETED_CONTAINERS: Column = Column(b'C');
 pub const TAG_NAMES: Column = Column(b'T');
 pub const UNFINISHED: Column = Column(b'g');
 pub const FEEDS: Column = Column(b'f');
+pub const IMPORTS: Column = Column(b'I');
 // What the readers of a gateway hold: volatile, as its heartbeat is.
 pub const CONTENT_PINS: Column = Column::volatile(b'r');
 pub const PIECE_PINS: Column = Column::volatile(b's');
@@ -58,6 +60,7 @@ pub const GUARDS: Column = Column(b'j');
 pub const WINDOWS: Column = Column(b'w');
 pub const SMALLS: Column = Column(b'y');
 pub const NOTED: Column = Column(b'f');
+pub const SOURCE_NOTES: Column = Column(b'c');
 
 // Columns of a file system's space, beside those of a container: names, and what they stand for.
 pub const ENTRIES: Column = Column(b'D');
@@ -131,6 +134,21 @@ pub fn properties(account: &AccountName, of: Of) -> (Partition, Key) {
     (account_partition(account), key)
 }
 
+/// Whose properties a row has.
+pub fn read_properties(key: &Key) -> Option<(AccountName, Of)> {
+    let row = key.row();
+    let (letter, account) = row.split_last()?;
+    let of = match letter {
+        b'b' => Of::Blob,
+        b'q' => Of::Queue,
+        b'f' => Of::File,
+        b't' => Of::Table,
+        _ => return None,
+    };
+    let account = std::str::from_utf8(account.strip_suffix(NUL)?).ok()?;
+    Some((AccountName::parse(account).ok()?, of))
+}
+
 /// The prefix of the properties of all services of an account.
 pub fn all_properties(account: &AccountName) -> Key {
     Key::new(ROOT, PROPERTIES, &[account.as_str().as_bytes(), NUL])
@@ -157,6 +175,15 @@ pub fn dead_spaces(space: Space) -> Key {
 
 pub fn read_dead_space(key: &Key) -> Option<Space> {
     key.row().first_chunk().map(|id| Space(u128::from_be_bytes(*id)))
+}
+
+/// An import to this store is under way.
+pub fn import() -> Key {
+    Key::new(ROOT, IMPORTS, &[])
+}
+
+pub fn import_partition() -> Partition {
+    Partition::new(ROOT, Bytes::from_static(&[0, b'i']))
 }
 
 /// The rows of what is lent of one extent change together. No account's name begins with NUL.
@@ -192,6 +219,11 @@ pub fn column(space: Space, column: Column) -> Key {
 /// The claims on one extent, in one space.
 pub fn claims_on(space: Space, extent: u64) -> Key {
     Key::new(space, CLAIMS, &[&extent.to_be_bytes()])
+}
+
+/// The claim of the partition `name` on a piece.
+pub fn claim_of(space: Space, piece: &Piece, name: &[u8]) -> Key {
+    Key::new(space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), name])
 }
 
 /// What a claim's key says: the piece's extent and offset, and the partition that holds it.
@@ -353,6 +385,13 @@ pub fn noted_at(key: &Key) -> Option<Timestamp> {
     key.row().first_chunk().map(|ticks| Timestamp::from_ticks(u64::from_be_bytes(*ticks)))
 }
 
+/// The partition that a row of [`SOURCE_NOTES`] belongs to.
+pub fn noted_source(key: &Key) -> Bytes {
+    let row = key.row();
+    let end = row.len().saturating_sub(2);
+    row.slice(end.min(8)..end)
+}
+
 /// The end of what is noted until `now`.
 pub fn noted_until(space: Space, now: Timestamp) -> Key {
     Key::new(space, NOTED, &[&now.ticks().saturating_add(1).to_be_bytes()])
@@ -396,6 +435,16 @@ impl BlobKeys {
         };
         let (time, ticks) = (time.ticks().to_be_bytes(), ticks.to_be_bytes());
         Key::new(self.space, NOTED, &[&time, &self.name, NUL, &[what as u8], &ticks])
+    }
+
+    /// A change at `time` that has to be made at the copies, too.
+    pub fn source_note(&self, time: Timestamp, change: SourceChange) -> Key {
+        let letter = match change {
+            SourceChange::Deleted => b'1',
+            SourceChange::Written => b'2',
+            SourceChange::Changed => b'3',
+        };
+        Key::new(self.space, SOURCE_NOTES, &[&time.ticks().to_be_bytes(), &self.name, NUL, &[letter]])
     }
 
     pub fn partition(&self) -> Partition {
@@ -488,7 +537,7 @@ impl BlobKeys {
     }
 
     pub fn claim(&self, piece: &Piece) -> Key {
-        Key::new(self.space, CLAIMS, &[&piece.extent.to_be_bytes(), &piece.offset.to_be_bytes(), &self.name])
+        claim_of(self.space, piece, &self.name)
     }
 
     /// There is no blob of this name, and there are versions of it.

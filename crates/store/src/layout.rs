@@ -24,7 +24,7 @@ enum Owner {
 
 /// The columns of all spaces but the root, in the order in which the sweeper empties a dead one: what leads to content goes
 /// before the content, and claims go last of what a container has, because they tell which pieces the space held.
-const COLUMNS: [(Column, Owner); 46] = [
+const COLUMNS: [(Column, Owner); 47] = [
     (keys::ENTRIES, Owner::Space),
     (keys::PATH_NODES, Owner::Space),
     (keys::REMOVED, Owner::Space),
@@ -65,6 +65,7 @@ const COLUMNS: [(Column, Owner); 46] = [
     (keys::WINDOWS, Owner::Name),
     (keys::SMALLS, Owner::Name),
     (keys::NOTED, Owner::Between(8, 10)),
+    (keys::SOURCE_NOTES, Owner::Between(8, 2)),
     (keys::GARBAGE, Owner::Name),
     (keys::CLAIMS, Owner::Between(16, 0)),
     (keys::MESSAGES, Owner::Space),
@@ -131,6 +132,7 @@ fn root_owner(key: &Key) -> Option<Bytes> {
         file::GATEWAYS => Some(file::gateway_partition(file::read_gateway(key)?).name),
         keys::LENT => Some(keys::lent_partition(row.first_chunk().map(|extent| u64::from_be_bytes(*extent))?).name),
         keys::CONTENT_PINS | keys::PIECE_PINS => Some(crate::pins::owner(&row)?.name),
+        keys::IMPORTS => Some(keys::import_partition().name),
         keys::UNFINISHED => Some(keys::unfinished_partition().name),
         keys::DEAD_SPACES => between(&row, 16, 0).filter(|owner| !owner.is_empty()),
         _ => None,
@@ -184,6 +186,7 @@ mod tests {
                 keys.tagged("tag", ""),
                 keys.snapshot(time),
                 keys.version(time),
+                keys.source_note(time, lazuli_model::replication::SourceChange::Written),
             ];
             for which in [Which::Current, Which::Snapshot(time), Which::Version(time)] {
                 all.extend([keys.due(time, which), keys.deleted(which)]);

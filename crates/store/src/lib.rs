@@ -8,6 +8,7 @@ pub mod listing;
 pub mod upload;
 
 mod account;
+mod analytics;
 mod audit;
 mod blob;
 mod claims;
@@ -16,6 +17,7 @@ mod crypt;
 mod detach_on_drop;
 mod feed;
 mod file;
+mod import;
 mod inventory;
 mod keys;
 mod lake;
@@ -27,6 +29,7 @@ mod pins;
 mod queue;
 mod readers;
 mod records;
+mod replication;
 mod secrets;
 mod service;
 mod shared_pieces;
@@ -38,6 +41,7 @@ mod transact;
 mod witness;
 
 pub use account::{AccountTrouble, Changes, Emptied, KnownAccount, SealedAccounts, SecretsTrouble};
+pub use analytics::{AnalyticsRounds, Log};
 pub use audit::Audit;
 pub use blob::{BlockLists, Copying, Digested, ListPages, PageRanges, Reader, Unfinished};
 pub use claims::claimed;
@@ -45,10 +49,11 @@ pub use crypt::{CustomerKey, Lock};
 pub use detach_on_drop::detach_on_drop;
 pub use file::{
     Alarm, Change, Children, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Filter, Gone,
-    HEARTBEAT_SECONDS, HandleAt, HandleItem, HandlePage, Happened, ListEntries, ListHandles, ListShares, Locked,
-    NewEntry, Notice, OpenFile, Opened, Patience, RangeList, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through,
-    Waiting, Wanted, Watch, permission_of,
+    HEARTBEAT_SECONDS, HandleAct, HandleAt, HandleCall, HandleItem, HandleObserver, HandlePage, Happened, LOOK_SECONDS,
+    ListEntries, ListHandles, ListShares, Locked, NewEntry, Notice, OpenFile, Opened, Patience, RangeList,
+    STALE_SECONDS, ShareAt, ShareItem, SharePage, Through, Waiting, Wanted, Watch, permission_of,
 };
+pub use import::{ImportJournal, Imported};
 pub use inventory::Reports as InventoryReports;
 pub use lake::{
     AccessFailure, AccessWalk, AccessWalked, DeletePath, DeletedPath, ListPaths, PathAccess, PathAt, PathItem,
@@ -59,6 +64,7 @@ pub use lifecycle::Rounds as LifecycleRounds;
 pub use listing::{BlobItem, BlobPage, ContainerItem, ContainerPage, Entry, Include, ListBlobs, ListContainers};
 pub use queue::{Delivery, FoundQueue, ListQueues, QueueAt, QueueItem, QueuePage};
 pub use records::{Fetch, KINDS as RECORD_KINDS, Kind as RecordKind};
+pub use replication::ReplicationRounds;
 pub use secrets::{Random, SecretsKey};
 pub use sparse::{Difference, Range};
 pub use table::{EntityPage, Found, OpenTable, QueryEntities, QueryTables, TableAt, TablePage};
@@ -140,6 +146,8 @@ pub struct Store {
     witness: Option<Arc<Witness>>,
     /// Who acts by this store. Lists of a file system are asked for them.
     caller: Arc<Caller>,
+    /// How long a call of REST waits for SMB clients to give up what they cache.
+    patience_seconds: u64,
 }
 
 impl Store {
@@ -163,6 +171,7 @@ impl Store {
             cause: None,
             witness: None,
             caller: Arc::default(),
+            patience_seconds: lazuli_model::file::arbiter::BREAK_SECONDS,
         }
     }
 
@@ -189,6 +198,11 @@ impl Store {
     /// The same store, for what `caller` asks.
     pub fn acting_for(&self, caller: Caller) -> Self {
         Self { caller: Arc::new(caller), ..self.clone() }
+    }
+
+    /// The same store, for a request whose client does not wait longer than so.
+    pub fn waiting_at_most(&self, seconds: u64) -> Self {
+        Self { patience_seconds: self.patience_seconds.min(seconds), ..self.clone() }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

@@ -10,7 +10,7 @@ use lazuli_model::account::AccountSettings;
 use lazuli_model::blob::{DeleteBlob, SetBlobTier, TierConditions, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::feed::Cause;
-use lazuli_model::lifecycle::{Act, Part, Policy, passes_over};
+use lazuli_model::lifecycle::{Part, Policy, PolicyAct, passes_over};
 use lazuli_model::{AccountName, Conditions, ETag, Refusal, Timestamp};
 
 use crate::{BlobAt, BlobItem, ContainerAt, Entry, Failure, Include, ListBlobs, ListContainers, Store};
@@ -123,14 +123,14 @@ impl Store {
         let at = BlobAt { account: at.account.clone(), container: at.container.clone(), blob: item.name.clone() };
         let conditions = unchanged(item.blob.etag);
         let done = match act {
-            Act::Delete => {
+            PolicyAct::Delete => {
                 let tier = TierConditions::default();
                 let delete = DeleteBlob { which, permanent: false, snapshots: None, tier, conditions, lease: None };
                 self.acting("DeleteBlob").delete_blob(&at, delete).await.map(|_| rounds.deleted += 1)
             }
             // Premium block blobs have no tiers to go to.
-            Act::Tier(_) if !round.settings.kind.infers_block_tier() => Ok(()),
-            Act::Tier(tier) => {
+            PolicyAct::Tier(_) if !round.settings.kind.infers_block_tier() => Ok(()),
+            PolicyAct::Tier(tier) => {
                 let set = SetBlobTier { which, tier, priority: None, conditions, lease: None };
                 self.acting("SetBlobTier").set_blob_tier(&at, set).await.map(|_| rounds.moved += 1)
             }

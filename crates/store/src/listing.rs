@@ -114,11 +114,7 @@ pub(crate) fn decode_marker(marker: &str) -> Result<Vec<u8>, Refusal> {
     let hex = marker.strip_prefix(MARKER_VERSION).filter(|hex| hex.len() <= MARKER_MAX && hex.len().is_multiple_of(2));
     let bytes =
         hex.and_then(|hex| hex.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect());
-    bytes.ok_or_else(|| Refusal::InvalidQueryParameterValue {
-        name: "marker".into(),
-        value: marker.chars().take(256).collect(),
-        reason: "The marker is not one that a listing returned as NextMarker.".into(),
-    })
+    bytes.ok_or_else(|| Refusal::InvalidMarker { marker: marker.chars().take(256).collect() })
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -139,7 +135,7 @@ mod tests {
         let long = format!("1!{}", "00".repeat(MARKER_MAX));
         for garbage in ["", "1", "1!0", "1!zz", "1!0G", "2!00", "blob.txt", "1!\u{fffd}", "ü", "1!üü", &long] {
             let refused = decode_marker(garbage);
-            assert!(matches!(refused, Err(Refusal::InvalidQueryParameterValue { .. })), "{garbage}: {refused:?}");
+            assert!(matches!(refused, Err(Refusal::InvalidMarker { .. })), "{garbage}: {refused:?}");
         }
     }
 }

@@ -20,8 +20,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountRow, FirstAccount, SecondAccountRow};
+use crate::blob::FirstBlob;
 use crate::container::earlier::{DeletedFlatContainer, FlatContainer};
 use crate::crypt::Cipher;
+use crate::feed::Telling;
 use crate::file::rows as file;
 pub use crate::lake::rows::{NodeId, RemovedPath};
 use crate::secrets::SealedBox;
@@ -117,7 +119,7 @@ fn reread<T: Record + Serialize>(bytes: &Bytes) -> Result<Bytes, Fault> {
 }
 
 records!(
-    Blob,
+    Blob = 2 from FirstBlob,
     Container = 2 from FlatContainer,
     ServiceProperties,
     DeadSpace,
@@ -136,7 +138,8 @@ records!(
     Tags,
     PastTags,
     Due,
-    Cut,
+    Cut = 2 from ToldCut,
+    Guard = 2 from Mark,
     DeletedContainer = 2 from DeletedFlatContainer,
     Node,
     NodeId,
@@ -148,6 +151,7 @@ records!(
     Epochs,
     crate::feed::Feed,
     crate::feed::Noted,
+    crate::replication::SourceNote,
     Share,
     Open,
     crate::file::Notice,
@@ -159,7 +163,7 @@ records!(
     file::Buried,
     file::Usage,
     file::Head,
-    file::Kept,
+    file::KeptRow,
     file::NameRow,
     file::NodeRow,
     file::Snapshot,
@@ -167,7 +171,9 @@ records!(
     AccountRow = 3 from SecondAccountRow,
 );
 
+record!(FirstBlob);
 record!(PendingUnleased);
+record!(ToldCut);
 record!(FlatContainer);
 record!(DeletedFlatContainer);
 record!(FirstAccount);
@@ -478,12 +484,39 @@ pub enum Garbage {
 
 /// Snapshots that were deleted together and were too many for one transaction. They are gone for everybody, but for the sweeper, which
 /// deletes their rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// The latest of them.
     pub until: Timestamp,
     /// How long they are kept, if they are.
     pub kept: Option<Deleted>,
+    /// Whose feed is told of each of them when its row is deleted.
+    pub told: Option<Telling>,
+}
+
+/// The same, where feeds were told at once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToldCut {
+    until: Timestamp,
+    kept: Option<Deleted>,
+}
+
+impl From<ToldCut> for Cut {
+    fn from(before: ToldCut) -> Self {
+        Self { until: before.until, kept: before.kept, told: None }
+    }
+}
+
+/// Something under a name may be protected. Each operation that protects writes it anew, so one that is the same means that nothing was protected since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guard {
+    pub stamp: u64,
+}
+
+impl From<Mark> for Guard {
+    fn from(_: Mark) -> Self {
+        Self { stamp: 0 }
+    }
 }
 
 /// Which pieces of a dead list went over to another holder, with their claims. Whichever way is shorter to say.

@@ -61,16 +61,16 @@ pub(crate) fn now(txn: &Txn<'_>) -> Timestamp {
     Timestamp::from_ticks(txn.stamp().0)
 }
 
-/// Runs `decide`, and lets `witness` know what it saw.
+/// Runs `decide`, and lets `witness` know what it saw. The number is the decision's.
 fn watched<T>(
-    witness: Option<&Witness>,
+    witness: Option<(&Witness, u32)>,
     txn: &mut Txn<'_>,
     decide: &impl Fn(&mut Txn<'_>) -> Decided<T>,
 ) -> Decided<T> {
-    let Some(witness) = witness else { return decide(txn) };
+    let Some((witness, decision)) = witness else { return decide(txn) };
     witness.begin();
     let decided = decide(txn);
-    witness.end(txn.stamp(), matches!(decided, Err(Trouble::Refused(_))));
+    witness.end(decision, txn.stamp(), matches!(decided, Err(Trouble::Refused(_))));
     decided
 }
 
@@ -114,7 +114,7 @@ impl Store {
         at: &Partition,
         look: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
-        let witness = self.witness.as_deref();
+        let witness = self.witness.as_deref().map(|witness| (witness, witness.decision()));
         self.engine.read(at, |txn| watched(witness, txn, &look).map_err(Stop::from)).await?
     }
 
@@ -207,8 +207,11 @@ impl Store {
     ) -> impl Future<Output = Result<T, Failure>> + Send {
         let Target { at, wants } = target.into();
         let wants = move || wants.as_ref().map(|wants| wants()).unwrap_or_default();
-        let witness = self.witness.clone();
-        let decide = move |txn: &mut Txn<'_>| watched(witness.as_deref(), txn, &decide).map_err(Stop::from);
+        let witness = self.witness.clone().map(|witness| (witness.decision(), witness));
+        let decide = move |txn: &mut Txn<'_>| {
+            let witness = witness.as_ref().map(|(decision, witness)| (&**witness, *decision));
+            watched(witness, txn, &decide).map_err(Stop::from)
+        };
         let answer = self.engine.transact_wanting(at, wants, decide);
         async move { answer.await? }
     }

@@ -128,7 +128,7 @@ impl Store {
             }
             length += bytes.len() as u64;
             if expected.is_some_and(|expected| length > expected) {
-                return Err(wrong_length("The body is longer than Content-Length says.").into());
+                return Err(Refusal::BodyTooLong.into());
             }
             if length > limit {
                 return Err(Refusal::RequestBodyTooLarge { limit }.into());
@@ -136,7 +136,7 @@ impl Store {
             upload.write(bytes).await?;
         }
         if expected.is_some_and(|expected| length < expected) {
-            return Err(wrong_length("The body is shorter than Content-Length says.").into());
+            return Err(Refusal::BodyTooShort.into());
         }
         upload.finish(length).await
     }
@@ -151,13 +151,9 @@ impl Store {
 
 fn refusal(broken: Broken) -> Refusal {
     match broken {
-        Broken::HungUp => wrong_length("The client hung up before the end of the body."),
+        Broken::HungUp => Refusal::BodyBrokenOff,
         Broken::Refused(refusal) => refusal,
     }
-}
-
-fn wrong_length(reason: &'static str) -> Refusal {
-    Refusal::InvalidInput { reason: reason.into() }
 }
 
 struct Upload<'a> {

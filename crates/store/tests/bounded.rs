@@ -1,5 +1,6 @@
 //! M6. A decision reads and writes a bounded number of rows, whatever a blob's past: nobody else writes while it runs.
 
+mod share;
 mod world;
 
 use std::sync::Arc;
@@ -10,8 +11,14 @@ use lazuli_engine::{
     BoxFuture, Engine, Fault, Halt, Job, Key, Memory, Partition, Space, Stamp, Txn, Verdict, View, content,
 };
 use lazuli_model::Refusal;
-use lazuli_model::blob::{DeleteSnapshots, Keeping, ReadBlob, Which};
-use lazuli_store::{Failure, Include, ListBlobs, Store};
+use lazuli_model::blob::{DeleteSnapshots, Expiry, Keeping, ReadBlob, SetBlobExpiry, SetLegalHold, Which};
+use lazuli_model::file::Disposition;
+use lazuli_model::file::arbiter::{Access, Cache, Caching, HANDLES_MAX, Opening, Reach};
+use lazuli_model::lake::{Acl, Caller, Change, LakePath, SetAccessControl};
+use lazuli_store::{
+    AccessWalk, DeletePath, DeletedPath, Failure, Include, ListBlobs, ListPaths, NewEntry, OpenFile, Opened, PathAt,
+    Patience, Store, Wanted,
+};
 use world::*;
 
 /// More than any transaction here needs, and far fewer than there are.
@@ -220,4 +227,183 @@ async fn many_snapshots() {
             }
         }
     }
+}
+
+/// A feed is told of each snapshot, though most of them are deleted later.
+#[tokio::test]
+async fn many_snapshots_and_a_feed() {
+    for days in ["off", "7"] {
+        let trial = Trial::new(Keeping::NOTHING).await;
+        let world = &trial.world;
+        let set = [("change-feed", "on"), ("blob-soft-delete", days)];
+        let changes = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        world.store.set_account(&container("box").account, changes).await.unwrap();
+        world.put("b", b"x").await.unwrap();
+        for _ in 0..SNAPSHOTS {
+            world.snapshot("b").await;
+        }
+        let notes = || {
+            let noted = |key: &Key| key.column().0 == b'f' && key.space().0 == 1;
+            world.engine.entries().into_iter().filter(|(key, _)| noted(key)).count()
+        };
+        let before = notes();
+        trial.check("making snapshots");
+        world.delete("b", Some(DeleteSnapshots::Include)).await.unwrap();
+        trial.check("deleting all of them");
+        assert_eq!(trial.list(Include { snapshots: true, ..Include::default() }).await, 0);
+        world.sweep().await;
+        trial.check("sweeping");
+        assert_eq!(notes(), before + SNAPSHOTS + 1, "each of them is told");
+        while world.store.feed_step().await.unwrap() {}
+        assert_eq!(notes(), 0, "and published");
+    }
+}
+
+/// One protected snapshot among many is found without reading them all in the transaction.
+#[tokio::test]
+async fn many_snapshots_under_a_guard() {
+    let trial = Trial::new(Keeping::NOTHING).await;
+    let world = &trial.world;
+    world.put("b", b"x").await.unwrap();
+    let mut times = Vec::new();
+    for _ in 0..SNAPSHOTS {
+        times.push(world.snapshot("b").await);
+    }
+    let (middle, last) = (times[SNAPSHOTS / 2], times[SNAPSHOTS - 1]);
+    for time in [middle, last] {
+        let hold = |hold| SetLegalHold { which: Which::Snapshot(time), hold };
+        world.store.set_legal_hold(&blob("b"), hold(true)).await.unwrap();
+        for how in [DeleteSnapshots::Include, DeleteSnapshots::Only] {
+            let refused = world.delete("b", Some(how)).await;
+            assert_eq!(refused, Err(Failure::Refused(Refusal::BlobImmutableDueToLegalHold)));
+            trial.check("refusing to delete them");
+        }
+        world.store.set_legal_hold(&blob("b"), hold(false)).await.unwrap();
+    }
+    world.delete("b", Some(DeleteSnapshots::Include)).await.unwrap();
+    trial.check("deleting them");
+    world.sweep().await;
+    trial.check("sweeping");
+    assert_eq!(trial.list(Include { snapshots: true, ..Include::default() }).await, 0);
+    assert_eq!(world.content.size(), 0);
+}
+
+/// A file has so many handles, and no more.
+#[tokio::test]
+async fn many_handles() {
+    let trial = Trial::new(Keeping::NOTHING).await;
+    let world = &trial.world;
+    world.create_share(2).await;
+    world.make_file("f", 10).await.unwrap();
+    let all = Access { read: true, write: true, delete: true };
+    let opening = Opening {
+        access: Access { read: true, write: false, delete: false },
+        sharing: all,
+        reach: Reach::Content,
+        truncate: false,
+        delete_on_close: false,
+        caching: Caching::NONE,
+        cache: Cache::Oplock,
+        epoch: 0,
+        again: false,
+    };
+    let open = OpenFile {
+        session: 1,
+        gateway: 5,
+        client: "10.0.0.4:50000".into(),
+        client_name: "box".into(),
+        opening,
+        disposition: Disposition::Open,
+        wanted: Wanted::Anything,
+        new: NewEntry::default(),
+    };
+    let mut held = Vec::new();
+    for _ in 0..HANDLES_MAX {
+        held.push(world.store.open_handle(&share::at("f"), open.clone(), &Patience).await.unwrap().unwrap());
+    }
+    let one_more = world.store.open_handle(&share::at("f"), open.clone(), &Patience).await;
+    assert_eq!(one_more.map(drop), Err(Failure::Refused(Refusal::TooManyHandles)));
+    let most = trial.most.swap(0, Relaxed);
+    assert!(most <= HANDLES_MAX + 100, "{most} rows in one transaction");
+    let Opened { handle, entry, .. } = held.swap_remove(7);
+    world.store.close_handle(&share::share_at(), entry.node.id, handle).await.unwrap();
+    world.store.open_handle(&share::at("f"), open, &Patience).await.unwrap();
+}
+
+fn path(text: &str) -> PathAt {
+    let container = container("box");
+    PathAt { account: container.account, container: container.container, path: LakePath::parse(text).unwrap() }
+}
+
+/// A caller that is bound by lists needs rights on every directory that goes, however many there are.
+#[tokio::test]
+async fn a_large_tree_that_is_bound_by_lists() {
+    const DIRECTORIES: usize = 60;
+    const FILES: usize = 50;
+    let trial = Trial::new(Keeping::NOTHING).await;
+    let owner = trial.world.store.clone();
+    let on = vec![("hierarchical-namespace".to_owned(), "on".to_owned())];
+    trial.world.drop_container("box").await;
+    owner.set_account(&container("box").account, on).await.unwrap();
+    trial.world.create("box", 7).await;
+    for directory in 0..DIRECTORIES {
+        for file in 0..FILES {
+            trial.world.put(&format!("d/{directory:02}/sub/{file:02}"), b"x").await.unwrap();
+        }
+    }
+    let alice = owner.acting_for(Caller { oid: Some("alice".into()), groups: Vec::new(), is_bound: true });
+    let mut walk = AccessWalk {
+        change: Change::Modify,
+        acl: Acl::parse("user:alice:rwx", false).unwrap(),
+        most: 500,
+        force: false,
+        continuation: None,
+    };
+    while let Some(next) = owner.set_access_recursive(&path(""), walk.clone()).await.unwrap().next {
+        walk.continuation = Some(next);
+    }
+    trial.most.store(0, Relaxed);
+    let delete = DeletePath { recursive: true, ..DeletePath::default() };
+    let last = format!("d/{:02}/sub", DIRECTORIES - 1);
+    let set = |acl: &str| SetAccessControl { acl: Some(Acl::parse(acl, false).unwrap()), ..Default::default() };
+    owner.set_access_control(&path(&last), set("user::rwx,group::---,other::---")).await.unwrap();
+    let denied = alice.delete_path(&path("d"), delete.clone()).await;
+    assert_eq!(denied, Err(Failure::Refused(Refusal::AuthorizationPermissionMismatch)));
+    trial.check("refusing to delete it");
+    let list = async || {
+        let all = ListPaths { recursive: true, most: 5000, ..ListPaths::default() };
+        owner.list_paths(&path(""), all).await
+    };
+    assert_eq!(list().await.unwrap().items.len(), 1 + DIRECTORIES * (FILES + 2), "all of it is there");
+    owner.set_access_control(&path(&last), set("user::rwx,user:alice:rwx,group::---,other::---")).await.unwrap();
+    assert_eq!(alice.delete_path(&path("d"), delete).await, Ok(DeletedPath::Gone));
+    trial.check("deleting it");
+    assert!(list().await.unwrap().items.is_empty());
+    trial.world.sweep().await;
+    trial.check("sweeping");
+}
+
+/// Files that have expired and are not swept yet.
+#[tokio::test]
+async fn a_directory_full_of_what_has_expired() {
+    let trial = Trial::new(Keeping::NOTHING).await;
+    let world = &trial.world;
+    let on = vec![("hierarchical-namespace".to_owned(), "on".to_owned())];
+    world.drop_container("box").await;
+    world.store.set_account(&container("box").account, on).await.unwrap();
+    world.create("box", 7).await;
+    for file in 0..SNAPSHOTS {
+        let name = format!("d/{file:05}");
+        world.put(&name, b"x").await.unwrap();
+        let expire = SetBlobExpiry { expiry: Expiry::RelativeToNow(2000), lease: None };
+        world.store.set_blob_expiry(&blob(&name), expire).await.unwrap();
+    }
+    world.advance_seconds(10);
+    trial.most.store(0, Relaxed);
+    let emptied = world.store.delete_path(&path("d"), DeletePath::default()).await;
+    assert_eq!(emptied, Err(Failure::Refused(Refusal::DirectoryNotEmpty)));
+    trial.check("looking whether it is empty");
+    world.sweep().await;
+    trial.check("sweeping");
+    assert_eq!(world.store.delete_path(&path("d"), DeletePath::default()).await, Ok(DeletedPath::Gone));
 }

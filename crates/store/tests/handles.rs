@@ -132,7 +132,7 @@ async fn rest_under_every_share_mode() {
     world.create_share(1).await;
     for (shares, fails) in table {
         world.make_file("f", 10).await.unwrap();
-        let held = world.open("f", "", shares, "").await;
+        let held = world.open("f", "R", shares, "").await;
         for name in ["Properties", "Get", "Ranges", "Write", "Create", "Lease", "Delete"] {
             let want = fails.split(' ').any(|fail| fail == name).then_some(Refusal::SharingViolation);
             let got = world.rest(name).await;
@@ -201,7 +201,7 @@ async fn breaks(world: &World) -> Vec<Caching> {
     let notices = world.store.take_notices(&share_at(), GATEWAY).await.unwrap();
     let broken = |notice: Notice| match notice {
         Notice::Broken { notice, .. } => Some(notice.to),
-        Notice::Closed { .. } | Notice::Changed { .. } => None,
+        Notice::Closed { .. } | Notice::Changed { .. } | Notice::Doomed { .. } => None,
     };
     notices.into_iter().filter_map(broken).collect()
 }
@@ -322,7 +322,7 @@ async fn a_directory_waits_for_those_below_it() {
     assert_eq!(moves("z", "y").await, refused(Refusal::SharingViolation));
     world.close(&directory).await;
     assert_eq!(moves("z", "y").await, None);
-    assert!(!world.rows().contains('K'), "{}", world.rows());
+    assert!(!world.rows().contains(volatile(b'K')), "{}", world.rows());
 }
 
 /// A gateway that is silent for a minute is no more, for every other. One that comes back is told.
@@ -405,7 +405,7 @@ async fn breaks_that_nobody_waits_for_are_told() {
     assert_eq!(breaks(&world).await, [Caching::NONE]);
     world.close(&held).await;
     world.sweep().await;
-    assert!(!world.rows().contains(['N', 'O']), "{}", world.rows());
+    assert!(!world.rows().contains([b'N', b'O'].map(volatile)), "{}", world.rows());
 }
 
 /// A client that never answers a break keeps others waiting for 35 seconds, and no longer.
@@ -499,7 +499,7 @@ async fn directories_are_watched() {
     world.close(&inner).await;
     world.close(&root).await;
     world.sweep().await;
-    assert!(!world.rows().contains(['V', 'O']), "{}", world.rows());
+    assert!(!world.rows().contains([b'V', b'O'].map(volatile)), "{}", world.rows());
 }
 
 /// Dispositions are decided in the transaction that opens.
@@ -530,4 +530,37 @@ async fn opens_create_and_overwrite() {
     world.make_file("g", 10).await.unwrap();
     assert_eq!(attempt("g", OpenIf, Wanted::Anything).await, Ok((Done::Opened, 10)));
     assert_eq!(attempt("g", OverwriteIf, Wanted::Anything).await, Ok((Done::Overwritten, 0)));
+}
+
+/// Within a share a copy names the same pieces: no byte is stored for it, and each of the two outlives the other.
+#[tokio::test]
+async fn a_range_is_copied_without_its_bytes() {
+    const LENGTH: u64 = 3 << 20;
+    let world = World::plain();
+    world.create_share(1).await;
+    world.make_file("from", 0).await.unwrap();
+    world.make_file("to", 0).await.unwrap();
+    let from = world.open("from", "RWD", "RWD", "").await;
+    let to = world.try_open("to", "RWD", "RWD", "", 2).await.unwrap();
+    let to = Held { file: to.entry.node.id, handle: to.handle, caching: Caching::NONE };
+    let bytes = pattern(7, LENGTH as usize);
+    world.store.write_handle(&from.at(), 0, bytes.clone().into(), Frozen::default()).await.unwrap();
+    let stored = world.content.size();
+    let copy = |at: u64, into: u64, length: u64| {
+        let (store, from, to) = (&world.store, from.at(), to.at());
+        async move { store.copy_range(&from, at, &to, into, length, Frozen::default()).await }
+    };
+    copy(5, 1000, LENGTH - 5).await.unwrap();
+    assert_eq!(copy(6, 0, LENGTH - 5).await, Err(Failure::Refused(Refusal::InvalidRange)), "beyond the source's end");
+    assert_eq!(world.content.size(), stored, "nothing was written");
+    let want = [&[0; 1000][..], &bytes[5..]].concat();
+    assert!(world.read("to").await.unwrap() == want);
+    world.mark_deletion(&from, true).await;
+    assert!(world.close(&from).await);
+    world.sweep().await;
+    assert!(world.read("to").await.unwrap() == want, "the source is gone, its pieces are not");
+    world.mark_deletion(&to, true).await;
+    assert!(world.close(&to).await);
+    world.sweep().await;
+    assert_eq!(world.content.size(), 0, "nor does anything stay");
 }

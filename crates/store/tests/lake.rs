@@ -126,13 +126,20 @@ impl Run {
         }
         let moved = self.tree.get(from).ok_or(Refusal::SourcePathNotFound)?.clone();
         let mut tree = self.make_parents(to)?;
+        if tree.len() > self.tree.len() {
+            return Err(Refusal::RenameDestinationParentPathNotFound);
+        }
         if from == to {
             return Ok(tree);
         }
-        if let Some(there) = tree.get(to)
-            && (there.is_none() != moved.is_none() || Self::below(&tree, to).next().is_some())
-        {
-            return Err(Refusal::PathAlreadyExists { is_directory: there.is_none() });
+        match tree.get(to) {
+            Some(there) if there.is_none() != moved.is_none() => {
+                return Err(Refusal::InvalidSourceOrDestinationResourceType);
+            }
+            Some(there) if Self::below(&tree, to).next().is_some() => {
+                return Err(Refusal::PathAlreadyExists { is_directory: there.is_none() });
+            }
+            Some(_) | None => {}
         }
         let below: Vec<String> = Self::below(&tree, from).cloned().collect();
         for old in below {
@@ -301,6 +308,9 @@ async fn a_rename_takes_all_below_with_it() {
         world.put(&format!("from/deep/er/{number}"), b"x").await.unwrap();
     }
     let before = world.store.path_access(&at("from/deep/er/7"), ReadBlob::default(), false).await.unwrap();
+    let nowhere = world.store.rename_path(&at("from/deep"), &at("to/new"), RenamePath::default()).await;
+    assert_eq!(nowhere.err(), Some(Failure::Refused(Refusal::RenameDestinationParentPathNotFound)));
+    world.store.create_path(&at("to"), CreatePath::plain(true)).await.unwrap();
     world.store.rename_path(&at("from/deep"), &at("to/new"), RenamePath::default()).await.unwrap();
     let after = world.store.path_access(&at("to/new/er/7"), ReadBlob::default(), false).await.unwrap();
     assert_eq!(before.blob, after.blob, "ETag, times and content stay");

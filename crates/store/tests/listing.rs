@@ -155,7 +155,7 @@ async fn markers_made_up_by_clients_do_no_harm() {
     }
     let list = ListBlobs { most: 5, marker: Some("garbage".into()), ..ListBlobs::default() };
     let refused = world.store.list_blobs(&container("box"), list).await.err();
-    assert!(matches!(refused, Some(Failure::Refused(Refusal::InvalidQueryParameterValue { .. }))));
+    assert!(matches!(refused, Some(Failure::Refused(Refusal::InvalidMarker { .. }))));
     let absent = world.store.list_blobs(&container("none"), ListBlobs { most: 1, ..ListBlobs::default() }).await;
     assert_eq!(absent.err(), Some(Failure::Refused(Refusal::ContainerNotFound)));
 }

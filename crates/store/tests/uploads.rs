@@ -24,10 +24,12 @@ async fn lengths_and_limits() {
         let received = world.store.receive(&mut Parts::of(&pattern(1, length), 777), expected, limit, false).await;
         assert_eq!(received.err(), want, "{length} of {expected:?} within {limit}");
     }
-    for (length, expected) in [(4, 5), (6, 5), (100_000, 99_999), (99_999, 100_000), (0, 1)] {
+    let [long, short] = [Refusal::BodyTooLong, Refusal::BodyTooShort];
+    let table = [(4, 5, &short), (6, 5, &long), (100_000, 99_999, &long), (99_999, 100_000, &short), (0, 1, &short)];
+    for (length, expected, want) in table {
         let mut body = Parts::of(&pattern(1, length), 777);
         let refused = world.store.receive(&mut body, Some(expected), 1 << 20, false).await.err();
-        assert!(matches!(refused, Some(Failure::Refused(Refusal::InvalidInput { .. }))), "{length} {refused:?}");
+        assert_eq!(refused, Some(Failure::Refused(want.clone())), "{length}");
     }
     assert_eq!(world.content.size(), 0, "what was refused is given back");
 }
@@ -35,11 +37,12 @@ async fn lengths_and_limits() {
 #[tokio::test]
 async fn a_body_that_breaks_is_refused_as_it_broke() {
     let world = World::plain();
-    for broken in [Broken::HungUp, Broken::Refused(Refusal::InvalidInput { reason: "framing".into() })] {
+    let framing = Refusal::InvalidInput { reason: "framing".into() };
+    for (broken, want) in [(Broken::HungUp, Refusal::BodyBrokenOff), (Broken::Refused(framing.clone()), framing)] {
         let mut body = Parts::of(&pattern(1, 100_000), 10_000);
         body.0.push_back(Err(broken));
         let refused = world.store.receive(&mut body, None, 1 << 20, true).await.err();
-        assert!(matches!(refused, Some(Failure::Refused(Refusal::InvalidInput { .. }))));
+        assert_eq!(refused, Some(Failure::Refused(want)));
     }
     assert_eq!(world.content.size(), 0);
 }

@@ -13,3 +13,4 @@ pub mod power;
 pub mod process;
 pub mod queue_history;
 pub mod sim;
+pub mod smb_client;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lazuli_testkit::chance::{number, seed};
 use lazuli_testkit::sim::disk::watched;
-use lazuli_testkit::sim::{Report, gateways, run};
+use lazuli_testkit::sim::{Report, doors, gateways, run};
 
 #[test]
 fn every_history_of_every_world_has_an_order() {
@@ -32,6 +32,21 @@ fn worlds_with_several_gateways_come_to_a_good_end() {
         }
     }
     assert!(total.calls > 20 * count as usize && total.untold > 0, "{total:?}");
+}
+
+/// SMB clients that cache, lose their connections and never answer, beside REST calls, over gateways that die.
+#[test]
+fn both_doors_of_a_share_tell_one_story() {
+    let (first, count) = (seed(1), number("LAZULI_DOORS", 60));
+    let mut total = Report::default();
+    for seed in first..first + count {
+        match doors::run(seed) {
+            Ok(report) => total.add(report),
+            Err(what) => panic!("{what}\nreplay with: ./simulate --doors {seed}"),
+        }
+    }
+    assert!(total.calls > 20 * count as usize && total.refused > total.calls / 20, "{total:?}");
+    assert!(total.undecided * 20 < count as usize, "{total:?}");
 }
 
 #[test]

@@ -15,7 +15,6 @@ const LONGER: &[(&str, usize)] = &[
     ("crates/http/src/auth/tests.rs", 650),
     ("crates/http/src/head.rs", 700),
     ("crates/http/src/serve.rs", 900),
-    ("crates/http/src/status.rs", 900),
     ("crates/query/src/run.rs", 700),
     ("crates/query/src/sql.rs", 750),
     ("crates/server/tests/torture.rs", 650),

@@ -11,6 +11,7 @@ mod observed_rules;
 mod operations;
 mod planted;
 mod tree;
+mod type_names;
 mod words;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     observed_rules::check,
     operations::check,
     planted::check,
+    type_names::check,
     words::check,
 ];
 

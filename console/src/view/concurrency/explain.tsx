@@ -12,12 +12,12 @@ export function Explain({ requestId }: { requestId: string }) {
   return (
     <>
       <form class="actions" onSubmit={(event) => (event.preventDefault(), go("concurrency", "explain", text.trim()))}>
-        <input aria-label="Request id" placeholder="request id: the header x-ms-request-id of the answer" class="mono" style={{ flex: "1", minWidth: "240px" }} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
+        <input aria-label="Request id" placeholder="request id: the header x-ms-request-id of the answer, or smb-SESSION-MESSAGE" class="mono" style={{ flex: "1", minWidth: "240px" }} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
         <button class="main" disabled={!text.trim()}>
           Explain
         </button>
       </form>
-      {requestId ? <Answer requestId={requestId} /> : <p class="fine">Every answer names its request id, and so does the error that an SDK raises. On the command line: <code>lazuli explain REQUEST-ID</code>.</p>}
+      {requestId ? <Answer requestId={requestId} /> : <p class="fine">Every answer names its request id, and so does the error that an SDK raises. On the command line: <code>lazuli explain REQUEST-ID</code>. A request of SMB is named by its session and its message, as the access log has them.</p>}
     </>
   );
 }

@@ -1,15 +1,15 @@
 // Who holds what now: leases with the time they have left and those they kept out, messages in flight, and what is open over SMB.
 import { useState } from "preact/hooks";
 import * as api from "../../api/server";
-import type { InFlight, LiveLease, Open } from "../../api/server";
+import type { InFlight, LiveLease, Open, Rec } from "../../api/server";
 import { Empty, Trouble } from "../../ui/notes";
 import { Badge } from "../../ui/parts";
 import { go, hash } from "../../ui/route";
-import { instant, plural, seconds, time } from "../../ui/say";
+import { instant, plural, seconds } from "../../ui/say";
 import { useEvery } from "../../ui/store";
 import { FlightTable } from "../data/queue";
 import { short } from "./live";
-import { spaced, who } from "./timeline";
+import { range, spaced, who } from "./timeline";
 
 export function Holders() {
   const [leases, setLeases] = useState<LiveLease[]>();
@@ -59,16 +59,7 @@ export function Holders() {
                     {lease.seconds_left !== null && <meter min={0} max={60} low={10} value={Math.min(60, lease.seconds_left)} aria-hidden="true" />} {seconds(lease.seconds_left)}
                   </td>
                   <td class="wrap">
-                    {lease.refused.length === 0
-                      ? "nobody"
-                      : lease.refused.slice(0, 5).map((record) => (
-                          <div key={record.seq}>
-                            <button class="link" onClick={() => go("concurrency", "explain", record.request_id)}>
-                              {spaced(record.operation)} by {who(record)}
-                            </button>
-                          </div>
-                        ))}
-                    {lease.refused.length > 5 && <span class="fine">and {lease.refused.length - 5} more</span>}
+                    <KeptOut refused={lease.refused} />
                   </td>
                 </tr>
               ))}
@@ -94,18 +85,28 @@ export function Holders() {
                 <th>Cache</th>
                 <th>Locks</th>
                 <th>Since</th>
+                <th>Kept out</th>
               </tr>
             </thead>
             <tbody>
-              {opens.map((open, index) => (
-                <tr key={index}>
-                  <td class="wrap">{short(open.object)}</td>
+              {opens.map((open) => (
+                <tr key={open.object + open.handle}>
+                  <td class="wrap">
+                    <a href={hash("concurrency", "timeline", open.object)}>{short(open.object)}</a>
+                    <div class="fine">{open.holder?.request_id ?? `session ${open.session}`}</div>
+                  </td>
                   <td>{open.client}</td>
                   <td>{open.access}</td>
                   <td>{open.share}</td>
-                  <td>{open.cache}</td>
-                  <td>{Array.isArray(open.locks) ? open.locks.length : open.locks}</td>
-                  <td>{time(open.since)}</td>
+                  <td>
+                    {CACHES.filter(([letter]) => open.cache.includes(letter)).map(([, word]) => word).join(", ") || "nothing"}
+                    {open.breaking_to !== null && <Badge tone="warn">asked to give it up</Badge>}
+                  </td>
+                  <td>{open.locks.length === 0 ? "none" : open.locks.map((lock) => <div key={lock.from + lock.to}>{range(lock)}</div>)}</td>
+                  <td>{instant(open.since)}</td>
+                  <td class="wrap">
+                    <KeptOut refused={open.refused} />
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -116,3 +117,21 @@ export function Holders() {
   );
 }
 
+const CACHES = [["R", "reads"], ["W", "writes"], ["H", "the handle"]] as const;
+
+/** Who was refused because of it. */
+function KeptOut({ refused }: { refused: Rec[] }) {
+  if (refused.length === 0) return <>nobody</>;
+  return (
+    <>
+      {refused.slice(0, 5).map((record) => (
+        <div key={record.seq}>
+          <button class="link" onClick={() => go("concurrency", "explain", record.request_id)}>
+            {spaced(record.operation)} by {who(record)}
+          </button>
+        </div>
+      ))}
+      {refused.length > 5 && <span class="fine">and {refused.length - 5} more</span>}
+    </>
+  );
+}

@@ -7,7 +7,7 @@ import { Badge } from "../../ui/parts";
 import { go, hash } from "../../ui/route";
 import { count, instant } from "../../ui/say";
 import { useEvery } from "../../ui/store";
-import { spaced, who } from "./timeline";
+import { answered, spaced, who } from "./timeline";
 
 const SHOWN_MAX = 200;
 
@@ -101,11 +101,11 @@ function Event({ record }: { record: Rec }) {
       <div>
         {record.kind === "refusal" ? (
           <>
-            <Badge tone="bad">{record.status} {record.code}</Badge>{" "}
+            <Badge tone="bad">{answered(record)}</Badge>{" "}
             <button onClick={() => go("concurrency", "explain", record.request_id)}>Why?</button>
           </>
         ) : (
-          <Badge tone="good">{record.status}</Badge>
+          <Badge tone="good">{record.status ?? "done"}</Badge>
         )}
       </div>
     </div>

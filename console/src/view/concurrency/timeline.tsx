@@ -1,7 +1,7 @@
 // What happened to one object, in order; and a record as one line of plain words.
 import { useState } from "preact/hooks";
 import * as api from "../../api/server";
-import type { Rec } from "../../api/server";
+import type { Locked, Rec } from "../../api/server";
 import { Empty, Trouble } from "../../ui/notes";
 import { Badge, Facts } from "../../ui/parts";
 import { go, hash } from "../../ui/route";
@@ -20,6 +20,9 @@ export const spaced = (name: string): string => name.replace(/([a-z])([A-Z])/g, 
 
 const shortTag = (etag: string | null | undefined): string => (etag ? etag.replace(/"/g, "").replace(/^0x/, "").slice(-8) : "");
 
+/** How a request was answered: `412 ConditionNotMet`, or the name of a status of SMB. */
+export const answered = (record: Rec): string => [record.status, record.code].filter(Boolean).join(" ");
+
 export function RecordLine({ record }: { record: Rec }) {
   return (
     <span>
@@ -36,7 +39,7 @@ export function Step({ record }: { record: Rec }) {
       <button class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {spaced(record.operation)}
       </button>{" "}
-      {record.kind === "refusal" ? <Badge tone="bad">{record.status} {record.code}</Badge> : <Badge tone={record.lease ? "warn" : "good"}>{record.lease ? record.lease.action : "done"}</Badge>}{" "}
+      {record.kind === "refusal" ? <Badge tone="bad">{answered(record)}</Badge> : <Badge tone={record.lease ? "warn" : "good"}>{record.lease ? record.lease.action : "done"}</Badge>}{" "}
       {record.rehearsed != null && <Badge tone="warn">lab rule {record.rehearsed}</Badge>}
       <div class="fine">
         <time title={record.at}>{instant(record.at)}</time> · {who(record)}
@@ -52,6 +55,9 @@ export function Step({ record }: { record: Rec }) {
   );
 }
 
+/** `0–9, exclusive` */
+export const range = (lock: Locked): string => `${lock.from}–${BigInt(lock.to) - 1n}, ${lock.exclusive ? "exclusive" : "shared"}`;
+
 export function RecordFacts({ record }: { record: Rec }) {
   const asked = Object.entries(record.asked ?? {}).filter(([, value]) => value);
   const names: Record<string, string> = { if_match: "If-Match", if_none_match: "If-None-Match", if_modified_since: "If-Modified-Since", if_unmodified_since: "If-Unmodified-Since", lease: "Lease id given" };
@@ -60,7 +66,7 @@ export function RecordFacts({ record }: { record: Rec }) {
       facts={[
         ["When", <span title={record.at}>{time(record.at)} ({instant(record.at)})</span>],
         ["Object", <a href={hash("concurrency", "timeline", record.object)}>{record.object}</a>],
-        ["Answer", `${record.status} ${record.code ?? ""}`],
+        ["Answer", answered(record) || "done"],
         ["Who", record.principal],
         ["From", record.address ?? ""],
         ["Agent", record.agent ?? ""],
@@ -69,6 +75,9 @@ export function RecordFacts({ record }: { record: Rec }) {
         ...asked.map(([name, value]) => [names[name] ?? name, value!] as const),
         ["Lease", record.lease ? `${record.lease.action} ${record.lease.id ?? ""} ${record.lease.seconds ? `for ${record.lease.seconds} s` : ""}` : ""],
         ["Messages", record.messages?.map((message) => `${message.id} (taken ${message.dequeues} times)`).join(", ") ?? ""],
+        ["Handle", record.handle ?? ""],
+        ["In the way", record.held_by ? `handle ${record.held_by}` : ""],
+        ["Ranges", record.locks?.map(range).join(", ") ?? ""],
         ["Request id", record.request_id],
         ["Client request id", record.client_request_id ?? ""],
       ]}

@@ -6,7 +6,7 @@ import { address, encodePath } from "../../api/data";
 import { danger, useDialog } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import type { IconName } from "../../ui/icon";
-import { bad, Empty, good, Trouble } from "../../ui/notes";
+import { bad, good } from "../../ui/notes";
 import { each, usePages } from "../../ui/pages";
 import { Badge, Crumbs, Menu } from "../../ui/parts";
 import { go, hash } from "../../ui/route";
@@ -17,9 +17,10 @@ import type { Signed } from "../session";
 import { BlobDetail } from "./blob";
 import { ContainerDialog } from "./containerdialog";
 import { LeaseDialog } from "./lease";
+import { DropZone, Listing, NameFilter, UploadMenu } from "./listing";
 import { SasDialog } from "./sas";
 import { noteChange } from "./side";
-import { begin, chosen, dropped, Uploads } from "./uploads";
+import { begin, Uploads } from "./uploads";
 import type { Chosen } from "./uploads";
 
 interface Props {
@@ -44,17 +45,13 @@ export function ContainerView({ now, container, prefix, open }: Props) {
   const [deleted, setDeleted] = useState(false);
   const [flat, setFlat] = useState(false);
   const [marked, setMarked] = useState<ReadonlyMap<string, Listed>>(new Map());
-  const [isOver, setOver] = useState(false);
   const lastMarked = useRef<string | undefined>(undefined);
-  const fileInput = useRef<HTMLInputElement>(null);
-  const folderInput = useRef<HTMLInputElement>(null);
   const [dialog, show] = useDialog();
   const pages = usePages(
     (marker, signal) => api.listBlobs(container, { prefix: prefix + search, delimiter: flat ? undefined : "/", marker, deleted, versions: deleted }, signal),
     [container, prefix, search, deleted, flat],
   );
   useEffect(() => setMarked(new Map()), [container, prefix, search, deleted, flat]);
-  useEffect(() => folderInput.current?.setAttribute("webkitdirectory", ""), []);
   // Among the past only what was deleted is of interest here; older versions of a blob are beside it.
   const rows = useMemo(() => (deleted ? withDeleted(pages.items) : pages.items), [deleted, pages.items]);
 
@@ -102,7 +99,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
         <BackToList />
         <Crumbs parts={crumbs(container, prefix)} />
         <span class="space" />
-        <input class="filter" type="search" aria-label="Names that begin with" placeholder="Names that begin with…" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        <NameFilter value={search} onInput={setSearch} />
         {marked.size > 0 ? (
           <>
             <Badge tone="info">{count(marked.size)} selected</Badge>
@@ -119,11 +116,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
             <button onClick={() => setMarked(new Map())}>Clear</button>
           </>
         ) : (
-          <Menu label="Upload ▾">
-            <button onClick={() => fileInput.current?.click()}>Files…</button>
-            <button onClick={() => folderInput.current?.click()}>A folder…</button>
-            <p class="fine">or drop them on the list</p>
-          </Menu>
+          <UploadMenu onFiles={upload} />
         )}
         <Menu label={<Icon name="more" />} title="More about this container">
           <button onClick={() => setFlat(!flat)}>{flat ? "Show folders" : "Show all names, without folders"}</button>
@@ -137,31 +130,9 @@ export function ContainerView({ now, container, prefix, open }: Props) {
             Delete the container…
           </button>
         </Menu>
-        <input ref={fileInput} type="file" multiple hidden aria-label="Files to upload" onChange={(event) => (upload(chosen(event.currentTarget)), (event.currentTarget.value = ""))} />
-        <input ref={folderInput} type="file" multiple hidden aria-label="Folder to upload" onChange={(event) => (upload(chosen(event.currentTarget)), (event.currentTarget.value = ""))} />
       </div>
-      <div
-        class={`split${isOver ? " drop" : ""}`}
-        onDragOver={(event) => (event.preventDefault(), setOver(true))}
-        onDragLeave={(event) => event.currentTarget === event.target && setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          if (event.dataTransfer) dropped(event.dataTransfer).then(upload, bad);
-        }}
-      >
-        {pages.error ? (
-          <div class="content">
-            <Trouble error={pages.error} retry={pages.reload} />
-          </div>
-        ) : rows.length === 0 && !pages.isLoading && !pages.hasMore ? (
-          <div class="content">
-            <Empty>
-              <p>{search ? "No name begins so." : "Nothing is here yet."}</p>
-              <p>Drop files or folders here, or choose Upload.</p>
-            </Empty>
-          </div>
-        ) : (
+      <DropZone onFiles={upload}>
+        <Listing pages={pages} count={rows.length} search={search}>
           <Rows
             key={`${prefix}\n${search}\n${deleted}${flat}`}
             rows={rows}
@@ -183,9 +154,9 @@ export function ContainerView({ now, container, prefix, open }: Props) {
               </span>
             }
           />
-        )}
+        </Listing>
         {open && <BlobDetail key={open} now={now} container={container} name={open} onClose={() => go("data", "blob", container, prefix)} onChange={pages.reload} />}
-      </div>
+      </DropZone>
       <Uploads />
       {dialog}
     </>

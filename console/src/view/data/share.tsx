@@ -1,5 +1,5 @@
 // One share: directories and files, its snapshots, and the handles that clients hold.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api/file";
 import type { Entry } from "../../api/file";
 import { address, encodePath, Refused } from "../../api/data";
@@ -16,9 +16,10 @@ import { ObjectTimeline } from "../concurrency/timeline";
 import { BackToList } from "../data";
 import { accountOf, mayRecord } from "../session";
 import type { Signed } from "../session";
+import { DropZone, Listing, NameFilter, UploadMenu } from "./listing";
 import { SasDialog } from "./sas";
 import { noteChange } from "./side";
-import { begin, chosen, dropped, Uploads } from "./uploads";
+import { begin, Uploads } from "./uploads";
 import type { Chosen } from "./uploads";
 
 const COLUMNS = [
@@ -33,14 +34,10 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
   const [snapshot, setSnapshot] = useState("");
   const [search, setSearch] = useState("");
   const [marked, setMarked] = useState<ReadonlyMap<string, Entry>>(new Map());
-  const [isOver, setOver] = useState(false);
   const [dialog, show] = useDialog();
-  const fileInput = useRef<HTMLInputElement>(null);
-  const folderInput = useRef<HTMLInputElement>(null);
   const pages = usePages((marker, signal) => api.listEntries(share, path, snapshot, search, marker, signal), [share, path, snapshot, search]);
   const snapshots = useLoad(async () => (await api.listShares(share, "", true)).items.filter((one) => one.name === share && one.snapshot && !one.deleted), [share]);
   useEffect(() => setMarked(new Map()), [share, path, snapshot, search]);
-  useEffect(() => folderInput.current?.setAttribute("webkitdirectory", ""), []);
 
   const openRow = (entry: Entry) => (entry.isDirectory ? (setSearch(""), go("data", "file", share, joined(path, entry.name))) : go("data", "file", share, path, entry.name));
   const mark = (entry: Entry) => {
@@ -69,7 +66,7 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
         <Crumbs parts={crumbs(share, path)} />
         {snapshot && <Badge tone="info">snapshot of {time(snapshot)}</Badge>}
         <span class="space" />
-        <input class="filter" type="search" aria-label="Names that begin with" placeholder="Names that begin with…" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        <NameFilter value={search} onInput={setSearch} />
         {marked.size > 0 ? (
           <>
             <Badge tone="info">{count(marked.size)} selected</Badge>
@@ -82,10 +79,7 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
             <button disabled={snapshot !== ""} onClick={() => show((close) => <DirectoryDialog share={share} path={path} onClose={close} onDone={pages.reload} />)}>
               New directory…
             </button>
-            <Menu label="Upload ▾">
-              <button onClick={() => fileInput.current?.click()}>Files…</button>
-              <button onClick={() => folderInput.current?.click()}>A folder…</button>
-            </Menu>
+            <UploadMenu onFiles={upload} />
           </>
         )}
         <Menu label={<Icon name="more" />} title="More about this share">
@@ -103,31 +97,9 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
             Delete the share…
           </button>
         </Menu>
-        <input ref={fileInput} type="file" multiple hidden aria-label="Files to upload" onChange={(event) => (upload(chosen(event.currentTarget)), (event.currentTarget.value = ""))} />
-        <input ref={folderInput} type="file" multiple hidden aria-label="Folder to upload" onChange={(event) => (upload(chosen(event.currentTarget)), (event.currentTarget.value = ""))} />
       </div>
-      <div
-        class={`split${isOver ? " drop" : ""}`}
-        onDragOver={(event) => (event.preventDefault(), setOver(true))}
-        onDragLeave={(event) => event.currentTarget === event.target && setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          if (event.dataTransfer) dropped(event.dataTransfer).then(upload, bad);
-        }}
-      >
-        {pages.error ? (
-          <div class="content">
-            <Trouble error={pages.error} retry={pages.reload} />
-          </div>
-        ) : pages.items.length === 0 && !pages.isLoading && !pages.hasMore ? (
-          <div class="content">
-            <Empty>
-              <p>{search ? "No name begins so." : "Nothing is here yet."}</p>
-              <p>Drop files or folders here, or choose Upload.</p>
-            </Empty>
-          </div>
-        ) : (
+      <DropZone onFiles={upload}>
+        <Listing pages={pages} count={pages.items.length} search={search}>
           <Rows
             key={`${path}\n${search}\n${snapshot}`}
             rows={pages.items}
@@ -151,11 +123,11 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
             onMore={pages.more}
             foot={<span>{pages.hasMore ? `${count(pages.items.length)} loaded; more come as you scroll` : plural(pages.items.length, "name")}</span>}
           />
-        )}
+        </Listing>
         {openEntry && (
           <EntryDetail key={open} now={now} share={share} path={path} entry={openEntry} snapshot={snapshot} onClose={() => go("data", "file", share, path)} onChange={pages.reload} />
         )}
-      </div>
+      </DropZone>
       <Uploads />
       {dialog}
     </>

@@ -33,14 +33,14 @@ export function Numbers({ now }: { now: Signed }) {
         <Tile name="Up for" value={last ? seconds(last.uptime_seconds) : "…"} more={`Lazuli ${now.server.version}`} />
       </div>
       <div class="cards">
-        <Chart title="Requests" times={times} say={perSecond} lines={[{ label: "all", colour: "accent", values: of("rate"), fill: true }, { label: "refused (4xx)", colour: "gold", values: of("refused") }, { label: "failed (5xx)", colour: "bad", values: of("failed") }]} />
+        <Chart title="Requests" times={times} atLeast={4} say={perSecond} lines={[{ label: "all", colour: "accent", values: of("rate"), fill: true }, { label: "refused (4xx)", colour: "gold", values: of("refused") }, { label: "failed (5xx)", colour: "bad", values: of("failed") }]} />
         <Chart title="Latency" times={times} say={micros} lines={[{ label: "half", colour: "accent", values: of("p50") }, { label: "99 %", colour: "gold", values: of("p99") }]} />
-        <Chart title="Bytes" times={times} say={(value) => `${bytes(Math.round(value))}/s`} lines={[{ label: "in", colour: "accent", values: of("bytesIn") }, { label: "out", colour: "good", values: of("bytesOut") }]} />
-        <Chart title="Memory" times={times} say={(value) => bytes(Math.round(value))} lines={[{ label: "resident", colour: "accent", values: of("memory"), fill: true }]} />
-        {last?.engine && <Chart title="Engine" times={times} say={perSecond} lines={[{ label: "commits", colour: "accent", values: of("commits"), fill: true }]} />}
-        {last?.engine && <Chart title="Stalled" times={times} say={share} lines={[{ label: "share of time", colour: "bad", values: of("stalled"), fill: true }]} />}
-        <Chart title="Connections" times={times} say={(value) => String(Math.round(value))} lines={[{ label: "open", colour: "accent", values: of("connections"), fill: true }]} />
-        {last?.disk && <Chart title="Disk free" times={times} say={(value) => bytes(Math.round(value))} lines={[{ label: "free", colour: "good", values: of("free"), fill: true }]} />}
+        <Chart title="Bytes" times={times} isBytes atLeast={1024} say={(value) => `${bytes(Math.round(value))}/s`} lines={[{ label: "in", colour: "accent", values: of("bytesIn") }, { label: "out", colour: "good", values: of("bytesOut") }]} />
+        <Chart title="Memory" times={times} isBytes say={(value) => bytes(Math.round(value))} lines={[{ label: "resident", colour: "accent", values: of("memory"), fill: true }]} />
+        {last?.engine && <Chart title="Engine" times={times} atLeast={4} say={perSecond} lines={[{ label: "commits", colour: "accent", values: of("commits"), fill: true }]} />}
+        {last?.engine && <Chart title="Stalled" times={times} atLeast={0.05} say={share} lines={[{ label: "share of time", colour: "bad", values: of("stalled"), fill: true }]} />}
+        <Chart title="Connections" times={times} atLeast={4} say={(value) => String(Math.round(value))} lines={[{ label: "open", colour: "accent", values: of("connections"), fill: true }]} />
+        {last?.disk && <Chart title="Disk free" times={times} isBytes say={(value) => bytes(Math.round(value))} lines={[{ label: "free", colour: "good", values: of("free"), fill: true }]} />}
         <section class="card wide">
           <h2>Operations</h2>
           <div class="sheet">

@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -265,11 +265,7 @@ impl Marker {
 
     fn write(self, path: &Path) -> io::Result<()> {
         let state = if self.ready { "ready" } else { "new" };
-        let unfinished = path.join(Self::UNFINISHED);
-        let mut file = private::file().create(true).truncate(true).write(true).open(&unfinished)?;
-        writeln!(file, "lazuli data directory, format {}, {state}", self.format)?;
-        file.sync_all()?;
-        fs::rename(unfinished, path.join(MARKER))?;
-        File::open(path)?.sync_all()
+        let line = format!("lazuli data directory, format {}, {state}\n", self.format);
+        private::replace(path, Self::UNFINISHED, MARKER, line.as_bytes())
     }
 }

@@ -4,8 +4,8 @@
 //! goes. So what is listed and not there was lost; what is there and not listed is left over from a moment in between.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -63,12 +63,7 @@ impl Inventory {
 
     /// Replaces the one before it, in one step.
     pub fn write(&self, keys: &Path) -> io::Result<()> {
-        let unfinished = keys.join(UNFINISHED);
-        let mut file = private::file().write(true).create(true).truncate(true).open(&unfinished)?;
-        file.write_all(self.encode().as_bytes())?;
-        file.sync_all()?;
-        fs::rename(unfinished, keys.join(NAME))?;
-        File::open(keys)?.sync_all()
+        private::replace(keys, UNFINISHED, NAME, self.encode().as_bytes())
     }
 
     fn encode(&self) -> String {

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::layout::crc64;
@@ -36,12 +36,7 @@ impl Inventory {
 
     /// Replaces the one before it, in one step.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        let unfinished = directory.join(UNFINISHED);
-        let mut file = private::file().write(true).create(true).truncate(true).open(&unfinished)?;
-        file.write_all(self.encode().as_bytes())?;
-        file.sync_all()?;
-        fs::rename(unfinished, directory.join(NAME))?;
-        File::open(directory)?.sync_all()
+        private::replace(directory, UNFINISHED, NAME, self.encode().as_bytes())
     }
 
     fn encode(&self) -> String {

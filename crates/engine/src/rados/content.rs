@@ -100,7 +100,8 @@ async fn delete(pool: &dyn Pool, object: &str) -> bool {
     loop {
         match pool.write(object, vec![WriteStep::Delete]).await {
             Ok(()) => return true,
-            Err(Trouble::Missing) => return false,
+            // Shut out: what this gateway staged is looked after by the others.
+            Err(Trouble::Missing | Trouble::ShutOut) => return false,
             Err(trouble) => {
                 tried += 1;
                 if tried % TRIES == 0 {
@@ -113,9 +114,10 @@ async fn delete(pool: &dyn Pool, object: &str) -> bool {
 }
 
 impl Content for Objects {
-    fn stage(&self, _expected: Option<u64>) -> Box<dyn Stage> {
+    fn stage(&self, expected: Option<u64>) -> Box<dyn Stage> {
         Box::new(Upload {
             shared: self.shared.clone(),
+            left: expected,
             gathered: BytesMut::new(),
             growing: None,
             writes: Vec::new(),
@@ -199,6 +201,8 @@ fn piece_seal(seals: &[u64]) -> (u64, Option<Bytes>) {
 
 struct Upload {
     shared: Arc<Shared>,
+    /// Bytes that are still to come, if that was said.
+    left: Option<u64>,
     /// The bytes of the stripe that grows.
     gathered: BytesMut,
     growing: Option<Growing>,
@@ -218,7 +222,13 @@ struct Growing {
 impl Upload {
     async fn take(&mut self, mut bytes: Bytes) -> Result<(), Fault> {
         while !bytes.is_empty() {
+            if self.gathered.is_empty() {
+                // The checksums come behind the bytes: so the stripe is never moved to a larger place.
+                let most = self.left.map_or(bytes.len(), |left| left.min(STRIPE as u64) as usize);
+                self.gathered.reserve(most + (most / BLOCK + 1) * 8);
+            }
             let part = bytes.split_to(bytes.len().min(STRIPE - self.gathered.len()));
+            self.left = self.left.map(|left| left.saturating_sub(part.len() as u64));
             self.gathered.extend_from_slice(&part);
             if self.gathered.len() == STRIPE {
                 self.write_stripe().await?;
@@ -411,7 +421,9 @@ impl Reader {
     fn fault(&self, trouble: Trouble) -> Fault {
         match trouble {
             Trouble::Missing => Fault::Corrupt(format!("an object of extent {} is gone", self.piece.extent)),
-            trouble @ (Trouble::Changed | Trouble::Full | Trouble::Lost | Trouble::Refused(_)) => trouble.into(),
+            trouble @ (Trouble::Changed | Trouble::Full | Trouble::Lost | Trouble::ShutOut | Trouble::Refused(_)) => {
+                trouble.into()
+            }
         }
     }
 

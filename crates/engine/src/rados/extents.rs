@@ -10,11 +10,13 @@
 //! committed record, or without objects.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use tokio::sync::OnceCell;
 
+use super::fence::{self, DEAD};
 use super::pool::{Found, Pool, ReadStep, Trouble, WriteStep};
 use crate::clock::TICKS_PER_SECOND;
 use crate::{Clock, Fault};
@@ -32,20 +34,23 @@ const SILENCE_SECONDS: u64 = 600;
 /// A gateway that could not say it for so long takes itself for dead, well before others do: what it staged may be gone soon.
 const OWN_SILENCE_SECONDS: u64 = 300;
 
-pub(super) const DEAD: &str =
-    "this gateway could not reach the cluster for minutes, and others take it for dead: start it anew";
-
 pub(super) struct Extents {
     pool: Arc<dyn Pool>,
     gateway: u128,
     clock: Arc<Clock>,
     /// When this gateway last said that it is there.
     heard: AtomicU64,
+    /// The cluster takes nothing from it any more.
+    is_shut_out: AtomicBool,
+    /// Set once the cluster knows which client this gateway is.
+    enrolled: OnceCell<()>,
     mine: Mutex<Mine>,
     /// One run is taken at a time.
     taking: tokio::sync::Mutex<()>,
     /// What dead gateways left: first number of the run, and which numbers of it are not settled.
     left: Mutex<BTreeMap<u64, HashSet<u64>>>,
+    /// Gateways that this one had shut out, as long as there are traces of them.
+    fenced: Mutex<HashSet<u128>>,
 }
 
 #[derive(Default)]
@@ -60,7 +65,8 @@ impl Extents {
     pub fn new(pool: Arc<dyn Pool>, gateway: u128, clock: Arc<Clock>) -> Self {
         let (mine, taking, left) = (Mutex::default(), tokio::sync::Mutex::default(), Mutex::default());
         let heard = AtomicU64::new(clock.now().0);
-        Self { pool, gateway, clock, heard, mine, taking, left }
+        let (is_shut_out, enrolled) = (AtomicBool::new(false), OnceCell::new());
+        Self { pool, gateway, clock, heard, is_shut_out, enrolled, mine, taking, left, fenced: Mutex::default() }
     }
 
     /// A number that nobody has had.
@@ -81,6 +87,7 @@ impl Extents {
 
     /// A run that another operator took, though its answer was lost, is lost too: it is settled after this gateway's death.
     async fn take_run(&self) -> Result<u64, Fault> {
+        self.enrolled.get_or_try_init(|| fence::enrol(&*self.pool, self.gateway)).await?;
         for _ in 0..TRIES {
             let stored = match self.pool.read(OBJECT, vec![ReadStep::Rows(vec![NEXT])]).await {
                 Ok(mut reading) => match reading.found.pop() {
@@ -148,7 +155,11 @@ impl Extents {
         if !done.is_empty() {
             steps.push(WriteStep::Remove(done.iter().map(|first| run(*first)).collect()));
         }
-        self.pool.write(OBJECT, steps).await.map_err(Fault::from)?;
+        let told = self.pool.write(OBJECT, steps).await;
+        if told == Err(Trouble::ShutOut) {
+            self.is_shut_out.store(true, Ordering::Relaxed);
+        }
+        told.map_err(Fault::from)?;
         self.heard.fetch_max(now, Ordering::Relaxed);
         let mut mine = self.mine();
         done.iter().for_each(|first| drop(mine.open.remove(first)));
@@ -157,10 +168,11 @@ impl Extents {
 
     /// Whether what this gateway staged is certain to be there. Once it is not, it never is again.
     pub fn is_alive(&self) -> bool {
-        self.clock.now().0.saturating_sub(self.heard.load(Ordering::Relaxed)) <= OWN_SILENCE_SECONDS * TICKS_PER_SECOND
+        let silence = self.clock.now().0.saturating_sub(self.heard.load(Ordering::Relaxed));
+        silence <= OWN_SILENCE_SECONDS * TICKS_PER_SECOND && !self.is_shut_out.load(Ordering::Relaxed)
     }
 
-    /// Looks for runs of gateways that are dead.
+    /// Looks for runs of gateways that are dead, and has those gateways shut out first: no object of theirs comes after it was looked for.
     pub async fn look_for_dead(&self) -> Result<(), Fault> {
         let (runs, beats) = (self.all(RUNS).await?, self.all(HEARTBEATS).await?);
         let beats: BTreeMap<Bytes, u64> = beats
@@ -172,23 +184,38 @@ impl Extents {
             let heard = beats.get(&heartbeat(gateway)).copied().unwrap_or(0);
             gateway != self.gateway && heard + SILENCE_SECONDS * TICKS_PER_SECOND < now
         };
-        let mut owners = HashSet::new();
+        let mut owned = Vec::with_capacity(runs.len());
         for (key, value) in runs {
             let first = std::str::from_utf8(&key[1..]).ok().and_then(|first| u64::from_str_radix(first, 16).ok());
             let gateway = value.first_chunk().map(|gateway| u128::from_be_bytes(*gateway));
-            let (Some(first), Some(gateway)) = (first, gateway) else { return Err(strange()) };
-            owners.insert(gateway);
-            if is_dead(gateway) {
-                let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-                left.entry(first).or_insert_with(|| (first..first + RUN).collect());
+            owned.push(first.zip(gateway).ok_or_else(strange)?);
+        }
+        let heard = beats.keys().filter_map(|key| u128::from_str_radix(std::str::from_utf8(&key[1..]).ok()?, 16).ok());
+        let owners: HashSet<u128> = owned.iter().map(|(_, gateway)| *gateway).collect();
+        let dead: HashSet<u128> = heard.chain(owners.iter().copied()).filter(|gateway| is_dead(*gateway)).collect();
+        self.shut_out(&dead).await?;
+        {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            for (first, _) in owned.iter().filter(|(_, gateway)| dead.contains(gateway)) {
+                left.entry(*first).or_insert_with(|| (*first..first + RUN).collect());
             }
         }
-        let silent = beats.keys().filter(|key| {
-            let gateway = std::str::from_utf8(&key[1..]).ok().and_then(|id| u128::from_str_radix(id, 16).ok());
-            gateway.is_some_and(|gateway| is_dead(gateway) && !owners.contains(&gateway))
-        });
-        let silent: Vec<Bytes> = silent.cloned().collect();
+        let silent = dead.difference(&owners);
+        let silent: Vec<Bytes> =
+            silent.flat_map(|gateway| [heartbeat(*gateway), fence::client_row(*gateway)]).collect();
         if silent.is_empty() { Ok(()) } else { self.forget(silent).await }
+    }
+
+    async fn shut_out(&self, dead: &HashSet<u128>) -> Result<(), Fault> {
+        for gateway in dead {
+            let is_done = self.fenced.lock().unwrap_or_else(PoisonError::into_inner).contains(gateway);
+            if !is_done {
+                fence::fence(&*self.pool, *gateway).await?;
+                self.fenced.lock().unwrap_or_else(PoisonError::into_inner).insert(*gateway);
+            }
+        }
+        self.fenced.lock().unwrap_or_else(PoisonError::into_inner).retain(|gateway| dead.contains(gateway));
+        Ok(())
     }
 
     async fn forget(&self, keys: Vec<Bytes>) -> Result<(), Fault> {

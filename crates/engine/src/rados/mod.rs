@@ -9,12 +9,14 @@
 //!   answer was lost is found by its number, and can be kept from ever being applied by moving the mark;
 //! * transactions of one gateway that meet at a shard go out as one operator (`turn`); what it has read is kept, and used again only as
 //!   far as the operator proves that it still holds;
+//! * a gateway that another one declared dead is shut out by the cluster (`fence`);
 //! * a shard with many rows is split by the names of partitions while it is in use (`split`). So a listing in the order of names
 //!   reads the shards of its page, and no others.
 
 mod content;
 mod directory;
 mod extents;
+mod fence;
 mod fetch;
 mod lease;
 mod loaded;
@@ -34,6 +36,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::memory::Random;
@@ -84,6 +87,8 @@ struct Gateway {
     random: Mutex<Random>,
     runtime: Handle,
     leases: Mutex<HashMap<String, Stamp>>,
+    /// Set once the cluster knows which client this gateway is.
+    enrolled: OnceCell<()>,
     /// What its transactions name pieces of.
     content: OnceLock<Objects>,
     counters: Counters,
@@ -133,6 +138,7 @@ impl Rados {
             random: Mutex::new(Random(id as u64 ^ (id >> 64) as u64)),
             runtime: Handle::current(),
             leases: Mutex::default(),
+            enrolled: OnceCell::new(),
             content: OnceLock::new(),
             counters: Counters::default(),
         };
@@ -191,6 +197,10 @@ impl Engine for Rados {
 
     fn now(&self) -> Stamp {
         self.gateway.clock.now()
+    }
+
+    fn fence(&self, gateway: u128) -> BoxFuture<'_, Result<(), Fault>> {
+        Box::pin(async move { fence::fence(&*self.gateway.pool, gateway).await })
     }
 
     fn forget(&self, space: Space) {

@@ -9,6 +9,7 @@
 
 use bytes::Bytes;
 
+use super::fence::DEAD;
 use crate::{BoxFuture, Fault};
 
 /// A step of an operator that writes.
@@ -74,6 +75,8 @@ pub enum Trouble {
     Full,
     /// No answer came in time.
     Lost,
+    /// The cluster takes nothing from this client any more: another gateway had it shut out.
+    ShutOut,
     /// The cluster refuses; the text says why.
     Refused(String),
 }
@@ -85,6 +88,7 @@ impl From<Trouble> for Fault {
             Trouble::Full => Fault::Full,
             Trouble::Missing => Fault::Corrupt("an object that a record names is gone".into()),
             Trouble::Lost => Fault::Unavailable("the cluster did not answer in time".into()),
+            Trouble::ShutOut => Fault::Unavailable(DEAD.into()),
             Trouble::Refused(why) => Fault::Unavailable(format!("the cluster refused: {why}")),
         }
     }
@@ -93,4 +97,9 @@ impl From<Trouble> for Fault {
 pub trait Pool: Send + Sync + 'static {
     fn write(&self, object: &str, steps: Vec<WriteStep>) -> BoxFuture<'static, Result<(), Trouble>>;
     fn read(&self, object: &str, steps: Vec<ReadStep>) -> BoxFuture<'static, Result<Reading, Trouble>>;
+    /// What the cluster calls this client. No other client ever has the name.
+    fn client(&self) -> Result<String, Trouble>;
+    /// Shuts a client out for good. Once this has been answered, an operator of that client is not applied to an object that this client
+    /// has read or written since, however long ago it was sent. To shut out a client again does no harm.
+    fn shut_out(&self, client: &str) -> BoxFuture<'static, Result<(), Trouble>>;
 }

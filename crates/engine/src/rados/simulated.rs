@@ -3,7 +3,7 @@
 //! Held true: an operator is atomic; one whose answer was lost was applied, or never is, or is applied at any later time, as
 //! with a client that gave up on an OSD which did not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,15 +20,24 @@ const ROWS_MAX: usize = 1024;
 pub struct Simulated {
     state: Arc<Mutex<State>>,
     manners: Manners,
+    client: String,
 }
 
 struct State {
     objects: HashMap<String, Object>,
     random: Random,
     /// Operators that were given up and may still come.
-    late: Vec<(String, Vec<WriteStep>)>,
+    late: Vec<Late>,
+    /// Clients from which nothing is taken any more.
+    shut_out: HashSet<String>,
     version: u64,
     operators: u64,
+}
+
+struct Late {
+    client: String,
+    object: String,
+    steps: Vec<WriteStep>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,8 +50,28 @@ struct Object {
 impl Simulated {
     pub fn new(manners: Manners) -> Self {
         let random = Random(manners.seed);
-        let state = State { objects: HashMap::new(), random, late: Vec::new(), version: 0, operators: 0 };
-        Self { state: Arc::new(Mutex::new(state)), manners }
+        let state = State {
+            objects: HashMap::new(),
+            random,
+            late: Vec::new(),
+            shut_out: HashSet::new(),
+            version: 0,
+            operators: 0,
+        };
+        Self { state: Arc::new(Mutex::new(state)), manners, client: "first".into() }
+    }
+
+    /// The same pool, for another client.
+    pub fn as_client(&self, name: &str) -> Self {
+        Self { client: name.into(), ..self.clone() }
+    }
+
+    /// Carries out all that was given up, and says how many operators that were.
+    pub fn late_ones_come(&self) -> usize {
+        let mut state = self.lock();
+        let late = std::mem::take(&mut state.late);
+        late.iter().for_each(|late| drop(state.apply(&late.client, &late.object, &late.steps)));
+        late.len()
     }
 
     /// How many operators there were.
@@ -85,7 +114,10 @@ impl State {
         if self.chance(manners.delay_percent) { 1 + self.random.next() % 3 } else { 0 }
     }
 
-    fn apply(&mut self, name: &str, steps: &[WriteStep]) -> Result<(), Trouble> {
+    fn apply(&mut self, client: &str, name: &str, steps: &[WriteStep]) -> Result<(), Trouble> {
+        if self.shut_out.contains(client) {
+            return Err(Trouble::ShutOut);
+        }
         let makes = steps.iter().any(|step| matches!(step, WriteStep::Set(_) | WriteStep::Write(_)));
         let mut object = match self.objects.get(name) {
             Some(object) => object.clone(),
@@ -166,7 +198,7 @@ impl Pool for Simulated {
             state.operators += 1;
             (state.delay(&pool.manners), state.chance(pool.manners.lost_percent))
         };
-        let begun = (before == 0).then(|| pool.lock().apply(&name, &steps));
+        let begun = (before == 0).then(|| pool.lock().apply(&pool.client, &name, &steps));
         Box::pin(async move {
             for _ in 0..before {
                 tokio::task::yield_now().await;
@@ -175,18 +207,18 @@ impl Pool for Simulated {
                 let mut state = pool.lock();
                 match state.random.next() % 3 {
                     0 => {}
-                    1 => drop(state.apply(&name, &steps)),
-                    _ => state.late.push((name, steps)),
+                    1 => drop(state.apply(&pool.client, &name, &steps)),
+                    _ => state.late.push(Late { client: pool.client.clone(), object: name, steps }),
                 }
                 return Err(Trouble::Lost);
             }
-            let answer = begun.unwrap_or_else(|| pool.lock().apply(&name, &steps));
+            let answer = begun.unwrap_or_else(|| pool.lock().apply(&pool.client, &name, &steps));
             let mut state = pool.lock();
             // What was given up elsewhere may come now.
             if !state.late.is_empty() && state.chance(20) {
                 let at = state.random.next() as usize % state.late.len();
-                let (name, steps) = state.late.swap_remove(at);
-                let _ = state.apply(&name, &steps);
+                let Late { client, object, steps } = state.late.swap_remove(at);
+                let _ = state.apply(&client, &object, &steps);
             }
             if lost { Err(Trouble::Lost) } else { answer }
         })
@@ -203,7 +235,17 @@ impl Pool for Simulated {
             for _ in 0..delay {
                 tokio::task::yield_now().await;
             }
-            pool.lock().look(&name, &steps)
+            let state = pool.lock();
+            if state.shut_out.contains(&pool.client) { Err(Trouble::ShutOut) } else { state.look(&name, &steps) }
         })
+    }
+
+    fn client(&self) -> Result<String, Trouble> {
+        Ok(self.client.clone())
+    }
+
+    fn shut_out(&self, client: &str) -> BoxFuture<'static, Result<(), Trouble>> {
+        self.lock().shut_out.insert(client.into());
+        Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -17,7 +17,7 @@ use super::names;
 use super::pool::{Found, ReadStep, Trouble, WriteStep};
 use super::shard::{Known, Moved, Shard, Submitted};
 use super::state::State;
-use super::{pause, split};
+use super::{fence, pause, split};
 use crate::memory::Fence;
 use crate::txn::{Ran, attempt};
 use crate::{Fault, Key, Want};
@@ -196,7 +196,11 @@ impl Shard {
             return self.verify(&rests_on).await;
         }
         if self.gateway.content.get().is_some_and(|content| !content.is_alive()) {
-            return Fate::Failed(Fault::Unavailable(super::extents::DEAD.into()));
+            return Fate::Failed(Fault::Unavailable(fence::DEAD.into()));
+        }
+        let enrol = || fence::enrol(&*self.gateway.pool, self.gateway.id);
+        if let Err(fault) = self.gateway.enrolled.get_or_try_init(enrol).await {
+            return Fate::Failed(fault);
         }
         let object = names::shard(self.place.space, self.place.shard);
         let number = self.gateway.next_operator();
@@ -234,7 +238,9 @@ impl Shard {
             }
             Err(Trouble::Changed) => Fate::TooLate,
             Err(Trouble::Lost) => self.settle_lost(&object, &before, number).await,
-            Err(trouble @ (Trouble::Full | Trouble::Missing | Trouble::Refused(_))) => Fate::Failed(trouble.into()),
+            Err(trouble @ (Trouble::Full | Trouble::Missing | Trouble::ShutOut | Trouble::Refused(_))) => {
+                Fate::Failed(trouble.into())
+            }
         }
     }
 
@@ -270,6 +276,8 @@ impl Shard {
             match self.gateway.pool.write(object, steps).await {
                 Ok(()) => return Fate::TooLate,
                 Err(Trouble::Changed) => {}
+                // The lost one came before this gateway was shut out, or never: another gateway will see which.
+                Err(Trouble::ShutOut) => return Fate::Failed(Trouble::ShutOut.into()),
                 Err(Trouble::Lost | Trouble::Full | Trouble::Missing | Trouble::Refused(_)) => continue,
             }
             let reading = self.gateway.pool.read(object, vec![ReadStep::Rows(vec![mark.clone()])]).await;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lazuli_model::roles::{Action, Role, Scope};
+use lazuli_model::roles::{Action, Granted, Role, Scope};
 use lazuli_model::{Refusal, Timestamp, Version};
 use serde::Deserialize;
 
 use super::failed;
-use super::subject::{Kind, Subject};
+use super::subject::{Kind, TokenSubject};
 use super::trust::{Mode, Trust};
 use crate::head::{Head, Service};
 
@@ -32,17 +32,9 @@ pub struct Principal {
     pub granted: Vec<Granted>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Granted {
-    pub role: Role,
-    pub scope: Scope,
-    /// It will be found again by the object id alone.
-    pub lasting: bool,
-}
-
 impl Principal {
     pub fn may(&self, action: Action, account: &str, within: Option<&str>) -> bool {
-        self.granted.iter().any(|granted| granted.role.allows(action) && granted.scope.covers(account, within))
+        Granted::any_allows(&self.granted, action, account, within)
     }
 }
 
@@ -216,7 +208,7 @@ fn is_audience(audience: &str, head: &Head, trust: &Trust) -> bool {
 /// Who it is, with the roles of the token itself and those that the operator assigned. In basic mode, without any
 /// assignment, everybody may everything: that is what it is for.
 fn principal(claims: Claims, issuer: String, trust: &Trust) -> Principal {
-    let subject = Subject {
+    let subject = TokenSubject {
         issuer: &issuer,
         oid: claims.oid.as_deref(),
         sub: claims.sub.as_deref(),

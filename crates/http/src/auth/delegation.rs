@@ -9,17 +9,19 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::roles::{Data, Role, Scope, level, levels};
+use lazuli_model::access::{Letters, Terms};
+use lazuli_model::authorize::Signed;
+use lazuli_model::roles::{Data, Granted, Role, Scope, level, levels};
 use lazuli_model::{Refusal, Timestamp, Version};
 use ring::hmac;
 
-use super::bearer::{Granted, Principal};
+use super::bearer::Principal;
 use super::parameters::unbroken;
-use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, mismatch};
+use super::sas::{SIGNS_SCOPE, check_source, field, malformed, mismatch, times};
 use super::service_sas::{RESPONSE_HEADERS, ServiceSas, canonical, moment, overrides, resource};
-use super::subject::{Kind, Subject, same_issuer};
+use super::subject::{Kind, TokenSubject, same_issuer};
 use super::trust::{Mode, Trust};
-use super::{Identity, Signed, failed};
+use super::{Identity, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service};
 
@@ -139,10 +141,10 @@ pub fn verify(
     check_user(head, asker)?;
     check_source(head)?;
     let letters = Letters::parse(field(head, "sp")).filter(|_| !field(head, "sp").is_empty()).ok_or_else(malformed)?;
-    let times = Times::of(head)?;
-    times.check(times.expiry, head.wall)?;
-    let overrides = overrides(head, version);
-    let sas = ServiceSas { version, resource, letters: Some(letters), times, policy: None, overrides };
+    let times = times(head)?;
+    times.permit(head.wall)?;
+    let terms = Terms { signed: resource, letters: Some(letters), times, policy: None };
+    let sas = ServiceSas { version, terms, overrides: overrides(head, version) };
     let only = trust.told_apart().first().copied().unwrap_or_default();
     let (kind, issuer) = standing.unwrap_or((Kind::User, only));
     Ok(Identity::Delegated(sas, Arc::new(maker(&fields, (kind, issuer), head.service, level, trust))))
@@ -165,7 +167,7 @@ pub(super) fn maker(
         issuer: issuer.to_owned(),
         upn: None,
         groups: Vec::new(),
-        granted: own.chain(Subject::again(issuer, kind, fields.oid).assigned(trust)).collect(),
+        granted: own.chain(TokenSubject::again(issuer, kind, fields.oid).assigned(trust)).collect(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who is asking, and whether they may. [`identify`] needs nothing but the request and the account's keys;
-//! [`authorize`] may also need the record of the container or queue, for stored policies and public access.
+//! [`authorize`] may also need the record of the container or queue, for stored policies and public access. It turns the credential and the
+//! request into values, and `model` decides.
 //!
 //! Every comparison of a signature is in constant time, and nothing here prints a key.
 
@@ -17,24 +18,25 @@ mod trust;
 
 use std::sync::Arc;
 
-use lazuli_model::access::{PublicAccess, StoredPolicy};
-use lazuli_model::container::Container;
-use lazuli_model::file::Share;
+use lazuli_model::Version;
+pub use lazuli_model::access::{Letters, Openness};
+use lazuli_model::authorize::{Allowed, Need, Proof};
 use lazuli_model::lake::Caller;
-use lazuli_model::queue::Queue;
-use lazuli_model::table::{Table, Within};
-use lazuli_model::{Refusal, Version};
+use lazuli_model::roles::Action;
+use lazuli_model::service::Of;
+use lazuli_model::table::Within;
 
 pub use bearer::Principal;
 use sas::field;
-pub use sas::{AccountSas, Letters, Proven};
+pub use sas::{AccountSas, Proven};
 pub use service_sas::{Overrides, ServiceSas};
 pub use subject::{Assignment, Who};
 pub use trust::{BadKeys, Mode, Trust};
 
 use crate::accounts::{Account, Accounts};
 use crate::head::{Head, Service, Target};
-use crate::operation::{Anonymous, On, Spec};
+use crate::operation::{On, Spec};
+use crate::refusal::{Denied, Refusal};
 
 /// Who is asking.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,37 +78,6 @@ pub struct TableScope {
     pub within: Within,
 }
 
-/// What a container or a queue says of who may.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Access {
-    pub public: PublicAccess,
-    pub policies: Vec<StoredPolicy>,
-}
-
-impl From<Container> for Access {
-    fn from(container: Container) -> Self {
-        Self { public: container.public, policies: container.policies }
-    }
-}
-
-impl From<Queue> for Access {
-    fn from(queue: Queue) -> Self {
-        Self { public: PublicAccess::Off, policies: queue.policies }
-    }
-}
-
-impl From<Share> for Access {
-    fn from(share: Share) -> Self {
-        Self { public: PublicAccess::Off, policies: share.policies }
-    }
-}
-
-impl From<Table> for Access {
-    fn from(table: Table) -> Self {
-        Self { public: PublicAccess::Off, policies: table.policies }
-    }
-}
-
 /// Anonymous requests of this version and later are told how to authenticate; older ones are told that nothing is there.
 const CHALLENGE_SINCE: Version = Version::new(2019, 12, 12);
 
@@ -129,7 +100,7 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
         let read = head.method == http::Method::GET || head.method == http::Method::HEAD;
         let closed = accounts.get(&head.account).is_some_and(|account| !account.settings().public_access);
         if readable && read && closed {
-            return Err(Refusal::PublicAccessNotPermitted);
+            return Err(Denied::PublicAccessNotPermitted.into());
         }
         return Ok(Identity::Anonymous);
     }
@@ -151,8 +122,10 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
             })?;
             trust.permits_link(head)?;
             let asker = token.map(|token| bearer::verify(head, trust, token)).transpose()?;
-            let Some(signature) = delegated else { return asker.map(Identity::Token).ok_or_else(bearer::not_accepted) };
-            delegation::verify(head, &account, trust, signature, asker.as_deref())
+            let Some(signature) = delegated else {
+                return Ok(Identity::Token(asker.ok_or_else(bearer::not_accepted)?));
+            };
+            Ok(delegation::verify(head, &account, trust, signature, asker.as_deref())?)
         }
         _ if session.is_some() => {
             let trust = accounts.trust().ok_or_else(bearer::not_accepted)?;
@@ -161,9 +134,9 @@ pub fn identify(head: &Head, accounts: &Accounts) -> Result<Identity, Refusal> {
         }
         (Some(authorization), _) => shared_key::verify(head, &account, authorization).map(|()| Identity::Owner),
         (None, Some(signature)) if is_account_sas(head) => {
-            sas::verify(head, &account, signature).map(Identity::AccountSas)
+            Ok(Identity::AccountSas(sas::verify(head, &account, signature)?))
         }
-        (None, Some(signature)) => service_sas::verify(head, &account, signature).map(Identity::ServiceSas),
+        (None, Some(signature)) => Ok(Identity::ServiceSas(service_sas::verify(head, &account, signature)?)),
         (None, None) => Ok(Identity::Anonymous),
     }
 }
@@ -176,7 +149,7 @@ pub fn sign_request(head: &Head, account: &Account) -> Result<String, Refusal> {
 
 /// The `sig` of a SAS whose other fields are in the query of `head`, which names what it is for.
 pub fn sign_sas(head: &Head, account: &Account) -> Result<String, Refusal> {
-    if is_account_sas(head) { sas::sign(head, account) } else { service_sas::sign(head, account) }
+    Ok(if is_account_sas(head) { sas::sign(head, account)? } else { service_sas::sign(head, account)? })
 }
 
 fn is_account_sas(head: &Head) -> bool {
@@ -188,7 +161,7 @@ impl Identity {
     pub fn needs_record(&self) -> bool {
         match self {
             Identity::Owner | Identity::AccountSas(_) | Identity::Token(_) | Identity::Delegated(..) => false,
-            Identity::ServiceSas(sas) => sas.policy.is_some(),
+            Identity::ServiceSas(sas) => sas.terms.policy.is_some(),
             Identity::Anonymous => true,
         }
     }
@@ -208,28 +181,69 @@ impl Identity {
 
 /// Whether they may do what `spec` does. `access` is asked for only if [`Identity::needs_record`]; `None` then
 /// means that there is no such container or queue.
-pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
+pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&Openness>) -> Result<Grant, Denied> {
+    let actions = match identity {
+        Identity::Token(_) | Identity::Delegated(..) => actions::of(spec, head),
+        Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_) | Identity::Anonymous => Vec::new(),
+    };
+    let need = need(spec, head, &actions);
+    let grant = |right: Proof<'_>| {
+        let Allowed { owner, may_overwrite, letters, by_lists } = lazuli_model::authorize::authorize(&right, &need)?;
+        Ok(Grant { owner, may_overwrite, letters, by_lists, ..Grant::default() })
+    };
     match identity {
-        // Rules B26 and A18.
-        Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_) if spec.bearer_only => {
-            Err(failed("Only authentication scheme Bearer is supported"))
+        Identity::Owner => grant(Proof::Key),
+        Identity::AccountSas(AccountSas { services, resource_types, letters, .. }) => {
+            grant(Proof::AccountSas { services: *services, resource_types: *resource_types, letters: *letters })
         }
-        Identity::Owner => Ok(Grant { owner: true, may_overwrite: true, letters: Letters::all(), ..Grant::default() }),
-        Identity::Token(principal) => by_role(principal, spec, head),
+        Identity::ServiceSas(sas) => {
+            let policies = access.map(|access| access.policies.as_slice()).unwrap_or_default();
+            by_sas(sas, head, grant(Proof::ServiceSas(&sas.terms, policies))?)
+        }
+        Identity::Token(principal) => {
+            Ok(Grant { principal: Some(principal.clone()), ..grant(Proof::Roles(&principal.granted))? })
+        }
         Identity::Delegated(sas, principal) => {
-            let grant = by_service_sas(sas, spec, head, access)?;
-            // "Create a user delegation SAS": the lists are asked for this user.
-            let by_lists = match field(head, "suoid") {
-                "" => by_role(principal, spec, head)?.by_lists,
-                _ if has_lists(spec, head) => true,
-                _ => return Err(Refusal::AuthorizationFailure),
-            };
-            Ok(Grant { principal: Some(principal.clone()), by_lists, ..grant })
+            let for_other = !field(head, "suoid").is_empty();
+            let right = Proof::Delegated { terms: &sas.terms, roles: &principal.granted, for_other };
+            Ok(Grant { principal: Some(principal.clone()), ..by_sas(sas, head, grant(right)?)? })
         }
-        Identity::AccountSas(sas) => by_account_sas(sas, spec, head),
-        Identity::ServiceSas(sas) => by_service_sas(sas, spec, head, access),
-        Identity::Anonymous => anonymously(spec, head, access),
+        Identity::Anonymous => {
+            grant(Proof::Nothing(access.map(|access| access.public))).map_err(|_| to_stranger(spec, head))
+        }
     }
+}
+
+/// What an operation needs, as far as it is asked for by `head`. `actions` are looked at for tokens alone.
+fn need<'a>(spec: &Spec, head: &'a Head, actions: &'a [Action]) -> Need<'a> {
+    let also = spec.also.iter().filter(|(header, _)| head.text(header).is_some()).map(|(_, letter)| *letter);
+    Need {
+        of: match head.service {
+            Service::Blob | Service::Dfs => Of::Blob,
+            Service::Queue => Of::Queue,
+            Service::Table => Of::Table,
+            Service::File => Of::File,
+        },
+        on: spec.on,
+        letters: spec.needs,
+        also: also.collect(),
+        account_sas: spec.account_sas,
+        anonymous: spec.anonymous,
+        actions,
+        tokens_only: spec.bearer_only,
+        moments: spec.moments,
+        of_root: spec.lake && is_of_path(spec),
+        has_lists: has_lists(spec, head),
+        account: &head.account,
+        within: head.target.within(),
+        now: head.wall,
+    }
+}
+
+/// What a SAS says besides what is allowed.
+fn by_sas(sas: &ServiceSas, head: &Head, grant: Grant) -> Result<Grant, Denied> {
+    let table = if head.service == Service::Table { Some(crate::table::scope(head)?) } else { None };
+    Ok(Grant { table, overrides: sas.overrides.clone(), ..grant })
 }
 
 /// "Authorize with Microsoft Entra ID": to files, a token speaks for a backup.
@@ -238,50 +252,6 @@ pub fn permit_intent(identity: &Identity, head: &Head) -> Result<(), Refusal> {
         head.required("x-ms-file-request-intent", |text| text.eq_ignore_ascii_case("backup").then_some(()))?;
     }
     Ok(())
-}
-
-fn by_account_sas(sas: &AccountSas, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
-    let service = match head.service {
-        Service::Blob | Service::Dfs => 'b',
-        Service::Queue => 'q',
-        Service::Table => 't',
-        Service::File => 'f',
-    };
-    if !sas.services.has(service) {
-        return Err(Refusal::AuthorizationServiceMismatch);
-    }
-    let needs = spec.account_sas.ok_or(Refusal::AuthorizationFailure)?;
-    if !sas.resource_types.has(needs.resource) {
-        return Err(Refusal::AuthorizationResourceTypeMismatch);
-    }
-    permit(sas.letters, needs.any, spec, head)?;
-    Ok(granted(sas.letters, Overrides::default()))
-}
-
-fn by_service_sas(sas: &ServiceSas, spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
-    let letters = sas.in_force(access, head.wall)?;
-    if spec.needs.is_empty() {
-        return Err(Refusal::AuthorizationFailure);
-    }
-    if !sas.resource.covers(spec) {
-        return Err(Refusal::AuthorizationResourceTypeMismatch);
-    }
-    permit(letters, spec.needs, spec, head)?;
-    let table = if head.service == Service::Table { Some(crate::table::scope(head)?) } else { None };
-    Ok(Grant { table, ..granted(letters, sas.overrides.clone()) })
-}
-
-fn by_role(principal: &Arc<Principal>, spec: &Spec, head: &Head) -> Result<Grant, Refusal> {
-    let within = head.target.within();
-    if actions::of(spec, head).iter().all(|action| principal.may(*action, &head.account, within)) {
-        let principal = Some(principal.clone());
-        return Ok(Grant { may_overwrite: true, letters: Letters::all(), principal, ..Grant::default() });
-    }
-    if has_lists(spec, head) {
-        let (principal, letters) = (Some(principal.clone()), Letters::all());
-        return Ok(Grant { may_overwrite: true, letters, principal, by_lists: true, ..Grant::default() });
-    }
-    Err(Refusal::AuthorizationPermissionMismatch)
 }
 
 /// Whether what is asked for is a file or directory, of which lists say who may. Roles are asked before them.
@@ -320,90 +290,34 @@ pub fn caller(identity: &Identity, grant: &Grant, head: &Head) -> Caller {
     }
 }
 
-fn permit(letters: Letters, any: &str, spec: &Spec, head: &Head) -> Result<(), Refusal> {
-    let also = spec.also.iter().all(|(header, letter)| head.text(header).is_none() || letters.has(*letter));
-    if letters.has_any(any) && also { Ok(()) } else { Err(Refusal::AuthorizationPermissionMismatch) }
-}
-
-fn granted(letters: Letters, overrides: Overrides) -> Grant {
-    Grant { may_overwrite: letters.has('w'), letters, overrides, ..Grant::default() }
-}
-
-fn anonymously(spec: &Spec, head: &Head, access: Option<&Access>) -> Result<Grant, Refusal> {
-    let open = match (spec.anonymous, access.map(|access| access.public)) {
-        (Anonymous::Blob, Some(PublicAccess::Blob | PublicAccess::Container)) => true,
-        (Anonymous::Container, Some(PublicAccess::Container)) => true,
-        (Anonymous::Blob, Some(PublicAccess::Off) | None) => false,
-        (Anonymous::Container, Some(PublicAccess::Off | PublicAccess::Blob) | None) => false,
-        (Anonymous::Never, _) => false,
-    };
-    if open {
-        return Ok(Grant::default());
-    }
+/// What is said to those who do not say who they are.
+fn to_stranger(spec: &Spec, head: &Head) -> Denied {
     if head.service == Service::Table {
-        return Err(crate::table::unauthenticated(head));
+        return crate::table::unauthenticated(head);
     }
     // Rule F1.
     if head.service == Service::File && head.version_sent && head.version < FILE_ASKS_WHO {
-        return Err(Refusal::ResourceNotFound);
+        return Denied::ResourceNotFound;
     }
     // Rule B19: what an account is, is nobody's business.
     if spec.name == crate::blob::get_account_info::OF_SERVICE.name {
-        return Err(Refusal::ResourceNotFound);
+        return Denied::ResourceNotFound;
     }
     // Observed of a source of 2021: the File service asks nobody for a token that it would not take.
     if head.service == Service::File && head.version_sent && head.version < FILE_TAKES_TOKENS {
-        return Err(failed("The request has no authorization."));
+        return failed("The request has no authorization.");
     }
     // A private container and one that is not there look the same, so that nobody can find out by asking.
     if head.version_sent && head.version >= CHALLENGE_SINCE {
-        Err(Refusal::NoAuthenticationInformation)
+        Denied::NoAuthenticationInformation
     } else {
-        Err(Refusal::ResourceNotFound)
+        Denied::ResourceNotFound
     }
 }
 
 /// 403 AuthenticationFailed, with Azure's AuthenticationErrorDetail.
-fn failed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refusal {
-    Refusal::AuthenticationFailed { detail: detail.into() }
-}
-
-/// What a signed resource lets one act on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signed {
-    Blob,
-    Snapshot,
-    Version,
-    Container,
-    Directory,
-    Share,
-    File,
-    /// Queue; later table.
-    Other,
-}
-
-impl Signed {
-    /// A signature for a snapshot or a version opens only what acts on that moment: another operation would act on the base blob.
-    fn covers(self, spec: &Spec) -> bool {
-        match (self, spec.on) {
-            (_, On::Service) => false,
-            (Signed::Share, On::Share | On::Directory | On::File) | (Signed::File, On::File) => true,
-            (Signed::Share | Signed::File, _) | (_, On::Share | On::Directory | On::File) => false,
-            (Signed::Container | Signed::Other, On::Container | On::Blob) => true,
-            (Signed::Other, On::Queue | On::Messages | On::Message) => true,
-            (Signed::Other, On::Entities | On::Entity | On::Batch) => true,
-            (_, On::Tables | On::Table | On::Entities | On::Entity | On::Batch) => false,
-            (
-                Signed::Container | Signed::Blob | Signed::Snapshot | Signed::Version | Signed::Directory,
-                On::Queue | On::Messages | On::Message,
-            ) => false,
-            (Signed::Blob | Signed::Directory, On::Blob) => true,
-            (Signed::Snapshot | Signed::Version, On::Blob) => spec.moments,
-            // The root directory, and lists of what is in a directory.
-            (Signed::Directory, On::Container) => spec.lake && is_of_path(spec),
-            (Signed::Blob | Signed::Snapshot | Signed::Version, On::Container) => false,
-        }
-    }
+fn failed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Denied {
+    Denied::AuthenticationFailed { detail: detail.into() }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lazuli_model::access::{Letters, Times};
 use lazuli_model::{Refusal, Timestamp, Version};
 
 use super::failed;
@@ -16,40 +17,6 @@ use crate::head::Head;
 
 /// Since then the encryption scope is signed.
 pub const SIGNS_SCOPE: Version = Version::new(2020, 12, 6);
-
-/// A set of lower-case letters.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Letters(u32);
-
-impl Letters {
-    /// `None` if something is no lower-case letter.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.chars().try_fold(Self(0), |set, letter| Some(Self(set.0 | bit(letter)?)))
-    }
-
-    pub const fn all() -> Self {
-        Self((1 << 26) - 1)
-    }
-
-    pub fn has(self, letter: char) -> bool {
-        bit(letter).is_some_and(|bit| self.0 & bit != 0)
-    }
-
-    pub fn has_any(self, letters: &str) -> bool {
-        letters.chars().any(|letter| self.has(letter))
-    }
-}
-
-fn bit(letter: char) -> Option<u32> {
-    letter.is_ascii_lowercase().then(|| 1 << (letter as u32 - 'a' as u32))
-}
-
-impl std::fmt::Debug for Letters {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text: String = ('a'..='z').filter(|letter| self.has(*letter)).collect();
-        write!(f, "{text:?}")
-    }
-}
 
 /// A verified account SAS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +40,7 @@ pub fn verify(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Ac
         Some(proven) => proven,
         None => prove(head, account, signature)?,
     };
-    times.check(times.expiry, head.wall)?;
+    times.permit(head.wall)?;
     Ok(sas)
 }
 
@@ -90,8 +57,8 @@ fn prove(head: &Head, account: &Arc<Account>, signature: &str) -> Result<Proven,
         resource_types: letters("srt", signed.resource_types)?,
         letters: letters("sp", signed.permissions)?,
     };
-    let times = Times::of(head)?;
-    times.check(times.expiry, head.wall)?;
+    let times = self::times(head)?;
+    times.permit(head.wall)?;
     check_source(head)?;
     let proven = Proven { account: account.clone(), sas, times };
     head.query.prove(&text, signature, proven.clone());
@@ -165,40 +132,13 @@ fn check_signature(account: &Account, text: &str, signature: &str) -> Result<(),
     if matches(account, text, signature) { Ok(()) } else { Err(mismatch(text)) }
 }
 
-/// When a SAS, or the policy it names, is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    pub start: Option<Timestamp>,
-    pub expiry: Option<Timestamp>,
-}
-
-impl Times {
-    pub fn of(head: &Head) -> Result<Self, Refusal> {
-        let time = |name| match field(head, name) {
-            "" => Ok(None),
-            text => Timestamp::parse_iso(text).map(Some).ok_or_else(malformed),
-        };
-        Ok(Self { start: time("st")?, expiry: time("se")? })
-    }
-
-    /// Wholly between start and `expiry`; there must be an expiry.
-    pub fn check(self, expiry: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
-        let expiry = expiry.ok_or_else(|| failed("se is mandatory. Cannot be empty"))?;
-        match self.start {
-            Some(start) if now < start || now >= expiry => Err(failed(format!(
-                "Signature not valid in the specified time frame: Start [{}] - Expiry [{}] - Current [{}]",
-                start.to_http(),
-                expiry.to_http(),
-                now.to_http()
-            ))),
-            None if now >= expiry => Err(failed(format!(
-                "Signed expiry time [{}] must be after signed start time [{}]",
-                expiry.to_http(),
-                now.to_http()
-            ))),
-            Some(_) | None => Ok(()),
-        }
-    }
+/// `st` and `se`.
+pub fn times(head: &Head) -> Result<Times, Refusal> {
+    let time = |name| match field(head, name) {
+        "" => Ok(None),
+        text => Timestamp::parse_iso(text).map(Some).ok_or_else(malformed),
+    };
+    Ok(Times { start: time("st")?, expiry: time("se")? })
 }
 
 /// `spr` and `sip`.

@@ -1,11 +1,13 @@
 //! Service SAS: signed for one container, blob or queue (later table, share or file). The string that is signed
 //! has grown with the versions; `sv` says which form it has. "Create a service SAS" is the source.
 
-use lazuli_model::{Refusal, Timestamp, Version};
+use lazuli_model::access::{Letters, Terms};
+use lazuli_model::authorize::Signed;
+use lazuli_model::{Refusal, Version};
 
+use super::failed;
 use super::parameters::unbroken;
-use super::sas::{Letters, SIGNS_SCOPE, Times, check_source, field, malformed, matches, mismatch};
-use super::{Access, Signed, failed};
+use super::sas::{SIGNS_SCOPE, check_source, field, malformed, matches, mismatch, times};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Target};
 
@@ -20,11 +22,7 @@ const HAS_DIRECTORIES: Version = Version::new(2020, 2, 10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceSas {
     pub version: Version,
-    pub resource: Signed,
-    pub letters: Option<Letters>,
-    pub times: Times,
-    /// The stored access policy it leans on.
-    pub policy: Option<String>,
+    pub terms: Terms,
     pub overrides: Overrides,
 }
 
@@ -49,22 +47,20 @@ pub fn verify(head: &Head, account: &Account, signature: &str) -> Result<Service
     if !(matches(account, &text, signature) || root_directory(head, account, version, resource, signature)) {
         return Err(mismatch(&text));
     }
-    let sas = ServiceSas {
-        version,
-        resource,
+    let terms = Terms {
+        signed: resource,
         letters: match field(head, "sp") {
             "" => None,
             text => Some(Letters::parse(text).ok_or_else(malformed)?),
         },
-        times: Times::of(head)?,
+        times: times(head)?,
         policy: Some(field(head, "si")).filter(|id| !id.is_empty()).map(str::to_owned),
-        overrides: overrides(head, version),
     };
-    if sas.policy.is_none() {
-        sas.in_force(None, head.wall)?;
+    if terms.policy.is_none() {
+        terms.in_force(&[], head.wall)?;
     }
     check_source(head)?;
-    Ok(sas)
+    Ok(ServiceSas { version, terms, overrides: overrides(head, version) })
 }
 
 /// The signature of the service SAS whose other fields are in the query, for what the path names.
@@ -74,28 +70,6 @@ pub fn sign(head: &Head, account: &Account) -> Result<String, Refusal> {
     unbroken(head)?;
     let text = string_to_sign(head, version, &canonical(head, version, resource)?, resource);
     Ok(account.sign(text.as_bytes()))
-}
-
-impl ServiceSas {
-    /// The letters it carries at `now`, with what the policy adds. A policy that is gone takes its SAS with it.
-    pub fn in_force(&self, access: Option<&Access>, now: Timestamp) -> Result<Letters, Refusal> {
-        let Some(id) = &self.policy else {
-            self.times.check(self.times.expiry, now)?;
-            return self.letters.ok_or_else(|| failed("sp is mandatory. Cannot be empty"));
-        };
-        let policy = access.and_then(|access| access.policies.iter().find(|policy| policy.id == *id));
-        let policy = policy.ok_or_else(|| failed("Specified signed identifier is not found"))?;
-        let both = (policy.start.is_some() && self.times.start.is_some())
-            || (policy.expiry.is_some() && self.times.expiry.is_some())
-            || (policy.permissions.is_some() && self.letters.is_some());
-        if both {
-            return Err(failed("Access policy fields can be associated with signature or SAS identifier but not both"));
-        }
-        let expiry = self.times.expiry.or(policy.expiry);
-        Times { start: self.times.start.or(policy.start), expiry }.check(expiry, now)?;
-        let stored = policy.permissions.as_deref().and_then(Letters::parse);
-        self.letters.or(stored).ok_or_else(|| failed("sp is mandatory. Cannot be empty"))
-    }
 }
 
 /// Before 2018-11-09 the kind of resource was not signed, so nobody may then choose one that reaches further: a blob's

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::Timestamp;
 use ring::hmac;
 
 use super::bearer::Principal;
@@ -20,6 +20,7 @@ use super::trust::Trust;
 use super::{Identity, failed};
 use crate::accounts::Account;
 use crate::head::{Head, Service};
+use crate::refusal::{Denied, Refusal};
 
 const SECONDS: u64 = 5 * 60;
 
@@ -58,13 +59,13 @@ pub fn verify(head: &Head, account: &Account, trust: &Trust, parts: (&str, &str)
     let kind = Kind::parse(kind).ok_or_else(|| over("This is no session."))?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| over("This is no session."));
     if Timestamp::from_ticks(number(expires)?) <= head.wall {
-        return Err(over("The session has expired. Please create a new session."));
+        return Err(over("The session has expired. Please create a new session.").into());
     }
     let key = STANDARD.decode(key(account, &claims)).unwrap_or_default();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
     shared_key::verify_by(head, signature, |text, tag| hmac::verify(&key, text, tag).is_ok())?;
     if !matches!(head.service, Service::Blob | Service::Dfs) || head.target.within() != Some(container) {
-        return Err(failed("The session is of another container."));
+        return Err(failed("The session is of another container.").into());
     }
     let level = number(level)? as usize;
     let (start, expiry, service, version, delegated_tid) = ("", "", "", "", "");
@@ -94,6 +95,6 @@ fn key(account: &Account, claims: &str) -> String {
 }
 
 /// 401, on which clients create a new session.
-fn over(detail: &'static str) -> Refusal {
-    Refusal::InvalidAccessToken { detail: detail.into() }
+fn over(detail: &'static str) -> Denied {
+    Denied::InvalidAccessToken { detail: detail.into() }
 }

@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::{Refusal, Timestamp, Version};
+use lazuli_model::{Timestamp, Version};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::{collation, failed, parameters};
 use crate::accounts::Account;
 use crate::head::{Head, Service, Style};
+use crate::refusal::{Denied, Refusal};
 
 /// How far the client's clock may be off, either way.
 const SKEW_SECONDS: u64 = 15 * 60;
@@ -32,7 +33,7 @@ enum Scheme {
 pub fn verify(head: &Head, account: &Account, authorization: &str) -> Result<(), Refusal> {
     let (scheme, name, signature) = parse(authorization)?;
     if name != account.name().as_str() {
-        return Err(failed(format!("The request is for account '{}' and signed for another.", account.name())));
+        return Err(failed(format!("The request is for account '{}' and signed for another.", account.name())).into());
     }
     verify_as(head, scheme, signature, |text, tag| account.signed(text, tag))
 }
@@ -69,21 +70,22 @@ fn verify_as(
     Err(failed(format!(
         "The MAC signature found in the HTTP request '{signature}' is not the same as any computed signature. \
          Server used following string to sign: '{first}'."
-    )))
+    ))
+    .into())
 }
 
 fn parse(authorization: &str) -> Result<(Scheme, &str, &str), Refusal> {
-    let (scheme, rest) = authorization.split_once(' ').ok_or(Refusal::InvalidAuthenticationInfo)?;
+    let (scheme, rest) = authorization.split_once(' ').ok_or(Denied::InvalidAuthenticationInfo)?;
     let scheme = match scheme {
         _ if scheme.eq_ignore_ascii_case("SharedKey") => Scheme::Full,
         _ if scheme.eq_ignore_ascii_case("SharedKeyLite") => Scheme::Lite,
-        _ => return Err(Refusal::InvalidAuthenticationInfo),
+        _ => return Err(Denied::InvalidAuthenticationInfo.into()),
     };
-    let (name, signature) = rest.trim().split_once(':').ok_or(Refusal::InvalidAuthenticationInfo)?;
+    let (name, signature) = rest.trim().split_once(':').ok_or(Denied::InvalidAuthenticationInfo)?;
     Ok((scheme, name, signature))
 }
 
-fn check_date(head: &Head) -> Result<(), Refusal> {
+fn check_date(head: &Head) -> Result<(), Denied> {
     let text = head.text("x-ms-date").or_else(|| head.text("date"));
     let Some(text) = text else {
         return Err(failed("Request date header not specified"));
@@ -180,7 +182,7 @@ fn string_to_sign(head: &Head, scheme: Scheme, headers: &[(&str, &str)], path: &
     let mut out = String::with_capacity(512);
     match (head.service, scheme) {
         (Service::Table, Scheme::Full) => {
-            line(&mut out, head.method.as_str());
+            line(&mut out, signed_method(head));
             line(&mut out, header(head, "content-md5"));
             line(&mut out, header(head, "content-type"));
             line(&mut out, head.text("x-ms-date").unwrap_or_else(|| header(head, "date")));
@@ -193,7 +195,7 @@ fn string_to_sign(head: &Head, scheme: Scheme, headers: &[(&str, &str)], path: &
             canonical_headers(&mut out, headers);
         }
         (Service::Blob | Service::Queue | Service::File | Service::Dfs, Scheme::Lite) => {
-            line(&mut out, head.method.as_str());
+            line(&mut out, signed_method(head));
             line(&mut out, header(head, "content-md5"));
             line(&mut out, header(head, "content-type"));
             line(&mut out, date(head));
@@ -222,13 +224,18 @@ fn header<'a>(head: &'a Head, name: &str) -> &'a str {
     head.text(name).unwrap_or_default()
 }
 
+/// As it was sent.
+fn signed_method(head: &Head) -> &str {
+    if head.tunnelled { "PUT" } else { head.method.as_str() }
+}
+
 /// Nothing when `x-ms-date` is there: it is among the canonical headers then.
 fn date(head: &Head) -> &str {
     if head.text("x-ms-date").is_some() { "" } else { header(head, "date") }
 }
 
 fn standard_headers(out: &mut String, head: &Head) {
-    line(out, head.method.as_str());
+    line(out, signed_method(head));
     line(out, header(head, "content-encoding"));
     line(out, header(head, "content-language"));
     let length = header(head, "content-length");

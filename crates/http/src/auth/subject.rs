@@ -3,9 +3,8 @@
 //! Ids of different kinds are never compared with each other: an object id is no group, an application's role is for the application
 //! itself and not for the users who sign in through it, and an issuer speaks only for its own.
 
-use lazuli_model::roles::{Role, Scope};
+use lazuli_model::roles::{Granted, Role, Scope};
 
-use super::bearer::Granted;
 use super::trust::Trust;
 
 /// Whom a role is assigned to.
@@ -61,7 +60,7 @@ impl Kind {
 
 /// Whom a token is about, in its own words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject<'a> {
+pub struct TokenSubject<'a> {
     pub issuer: &'a str,
     pub oid: Option<&'a str>,
     pub sub: Option<&'a str>,
@@ -72,7 +71,7 @@ pub struct Subject<'a> {
     pub groups: &'a [String],
 }
 
-impl<'a> Subject<'a> {
+impl<'a> TokenSubject<'a> {
     /// Whom an issuer once called so.
     pub fn again(issuer: &'a str, kind: Kind, oid: &'a str) -> Self {
         let oid = match kind {
@@ -109,7 +108,7 @@ impl<'a> Subject<'a> {
             }
     }
 
-    /// Whether the assignment will be found again by [`Subject::again`].
+    /// Whether the assignment will be found again by [`TokenSubject::again`].
     fn is_lasting(&self, who: &Who) -> bool {
         match who {
             Who::Anyone | Who::Object(_) => true,

@@ -1,11 +1,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
-use lazuli_model::access::StoredPolicy;
+use lazuli_model::access::{PublicAccess, StoredPolicy};
+use lazuli_model::authorize::Signed;
 use lazuli_model::{AccountName, Timestamp};
 
 use super::*;
 use crate::head::{Arrival, ProofCache};
-use crate::operation::AccountNeeds;
+use crate::operation::{AccountNeeds, Anonymous};
 use crate::wire::noise::survive;
 
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -104,7 +105,7 @@ fn signed(request: &Request) -> Vec<(&'static str, &'static str)> {
 
 pub(super) fn detail(result: Result<Identity, Refusal>) -> String {
     match result {
-        Err(Refusal::AuthenticationFailed { detail }) => detail.into_owned(),
+        Err(Refusal::Denied(Denied::AuthenticationFailed { detail })) => detail.into_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -296,7 +297,9 @@ fn the_clock_may_be_off_by_fifteen_minutes() {
         let head = head_on(arrival(Service::Blob, now), request.method, request.url, &signed(request));
         match (identify(&head, &accounts()), expected) {
             (Ok(Identity::Owner), None) => {}
-            (Err(Refusal::AuthenticationFailed { detail }), Some(expected)) => assert_eq!(detail, expected),
+            (Err(Refusal::Denied(Denied::AuthenticationFailed { detail })), Some(expected)) => {
+                assert_eq!(detail, expected)
+            }
             (other, _) => panic!("{now}: {other:?}"),
         }
     }
@@ -306,15 +309,15 @@ fn the_clock_may_be_off_by_fifteen_minutes() {
 
 #[test]
 fn authorization_headers_of_other_forms() {
-    let invalid = Err(Refusal::InvalidAuthenticationInfo);
+    let invalid = Err(Refusal::Denied(Denied::InvalidAuthenticationInfo));
     let ask =
         |value: &str| identify(&head("GET", PLACE, &[("x-ms-date", DATE), ("authorization", value)]), &accounts());
     for value in ["SharedKey", "SharedKey devstoreaccount1", "Basic YTpi", "Digest a:b"] {
         assert_eq!(ask(value), invalid, "{value}");
     }
-    assert!(matches!(ask("Bearer abc"), Err(Refusal::InvalidAccessToken { .. })));
+    assert!(matches!(ask("Bearer abc"), Err(Refusal::Denied(Denied::InvalidAccessToken { .. }))));
     for value in ["SharedKey other:AAAA", "SharedKey devstoreaccount1:AAAA", "SharedKey devstoreaccount1:???"] {
-        assert!(matches!(ask(value), Err(Refusal::AuthenticationFailed { .. })), "{value}");
+        assert!(matches!(ask(value), Err(Refusal::Denied(Denied::AuthenticationFailed { .. }))), "{value}");
     }
     let twice =
         [("x-ms-date", DATE), ("x-ms-meta-a", "1"), ("x-ms-meta-a", "2"), ("authorization", SIGNED[0].authorization)];
@@ -361,7 +364,7 @@ fn sas_is_over_every_field() {
             let changed = format!("{}{}x{}", &sas.url[..at + 1], &sas.url[at + 1..end], &sas.url[end..]);
             let identity = identify(&head("GET", &changed, &[]), &accounts());
             assert!(
-                matches!(identity, Err(Refusal::AuthenticationFailed { .. })),
+                matches!(identity, Err(Refusal::Denied(Denied::AuthenticationFailed { .. }))),
                 "{} {field}: {identity:?}",
                 sas.name
             );
@@ -559,9 +562,9 @@ fn limits_of_a_sas() {
     for (fields, expected) in table {
         let said = match identify(&head("GET", &blob_sas(fields), &[]), &accounts()) {
             Ok(_) => Ok(()),
-            Err(Refusal::AuthenticationFailed { detail }) => Err(detail.into_owned()),
-            Err(Refusal::AuthorizationSourceIpMismatch) => Err("address".to_owned()),
-            Err(Refusal::AuthorizationProtocolMismatch) => Err("protocol".to_owned()),
+            Err(Refusal::Denied(Denied::AuthenticationFailed { detail })) => Err(detail.into_owned()),
+            Err(Refusal::Denied(Denied::AuthorizationSourceIpMismatch)) => Err("address".to_owned()),
+            Err(Refusal::Denied(Denied::AuthorizationProtocolMismatch)) => Err("protocol".to_owned()),
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(said, expected.map_err(str::to_owned), "{fields:?}");

@@ -1,15 +1,14 @@
 //! Abort Copy Blob.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::AbortCopyBlob;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::head::{Head, read_guid};
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "AbortCopyBlob",

@@ -3,15 +3,16 @@
 use http::StatusCode;
 use lazuli_model::blob::{AppendBlock, Blob, Encryption};
 use lazuli_model::conditions::Match;
-use lazuli_model::{ETag, Refusal, Timestamp};
-use lazuli_store::Failure;
+use lazuli_model::{ETag, Timestamp};
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, encryption, headers};
+use crate::blob::encryption;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions;
+use crate::wire::{content, headers};
 
 pub const BLOCK_MAX: u64 = versions::APPEND_BLOCK_MAX;
 
@@ -57,7 +58,7 @@ fn permit_tags(tags: Option<&Match>) -> Result<(), Refusal> {
     let first = ETag::of(Timestamp::WINDOWS_EPOCH);
     let is_early = |tag: &Option<ETag>| tag.is_some_and(|tag| tag < first);
     match tags {
-        Some(Match::OneOf(tags)) if tags.iter().any(is_early) => Err(Refusal::OutOfRangeInput),
+        Some(Match::OneOf(tags)) if tags.iter().any(is_early) => Err(Denied::OutOfRangeInput.into()),
         Some(Match::OneOf(_) | Match::Any) | None => Ok(()),
     }
 }

@@ -1,16 +1,16 @@
 //! Append Block From URL.
 
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Encryption, Family};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::copy_source::{self, From};
-use crate::blob::{append_block, content, encryption};
+use crate::blob::{append_block, encryption};
 use crate::operation::{Body, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
 use crate::versions;
+use crate::wire::content;
 
 pub const SPEC: Spec = Spec {
     name: "AppendBlockFromURL",

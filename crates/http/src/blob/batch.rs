@@ -5,18 +5,19 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, HeaderName, Response, StatusCode};
-use lazuli_model::Refusal;
-use lazuli_store::Failure;
+use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri};
 
 use crate::answer::{Answer, Payload, name};
 use crate::head::{Head, Target, guid};
 use crate::operation::{ANY, AccountNeeds, Body, On, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::{Ask, asked};
 use crate::wire::multipart::{self, Part};
 
 /// "Blob Batch" reference.
 const PARTS_MAX: usize = 256;
+/// A batch with more has too many anyway, and is read no further.
+const READ_MAX: usize = 1024;
 const BODY_MAX: u64 = 4 << 20;
 
 /// Parts under way at a time: enough to share commits.
@@ -60,13 +61,13 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 /// The parts with their ids, all of one operation that may be in a batch, all of this account and container.
 fn heads(ask: &Ask, body: &Bytes, boundary: &str) -> Result<Vec<(Option<String>, Head)>, Refusal> {
-    let parts = multipart::parts(body, boundary).ok_or_else(|| invalid("The body is not a batch of requests."))?;
+    let parts = requests(body, boundary).ok_or_else(|| invalid("The body is not a batch of requests."))?;
     if parts.len() > PARTS_MAX {
         return Err(Refusal::ExceedsMaxBatchRequestCount);
     }
     let mut first: Option<&'static str> = None;
     let mut heads = Vec::with_capacity(parts.len());
-    for Part { id, method, uri, headers } in parts {
+    for (id, method, uri, headers) in parts {
         let head = ask.edge.inner_head(&ask.head, method, uri, headers)?;
         permit_target(&ask.head, &head)?;
         let operation = match asked(&head) {
@@ -84,6 +85,21 @@ fn heads(ask: &Ask, body: &Bytes, boundary: &str) -> Result<Vec<(Option<String>,
     Ok(heads)
 }
 
+/// `Content-ID`, and what is asked for.
+type Request = (Option<String>, Method, Uri, HeaderMap);
+
+/// The requests; `None` if one of them is none.
+fn requests(body: &[u8], boundary: &str) -> Option<Vec<Request>> {
+    std::str::from_utf8(body).ok()?;
+    let sections = multipart::sections(body, boundary, READ_MAX)?.into_iter();
+    let requests = sections.map(|section| {
+        let part = Part::read(section.trim_ascii_start())?;
+        let inner = part.request()?;
+        Some((part.id.map(str::to_owned), inner.method, inner.url.parse().ok()?, inner.headers))
+    });
+    requests.collect()
+}
+
 fn permit_target(batch: &Head, part: &Head) -> Result<(), Refusal> {
     let inside = match (&batch.target, &part.target) {
         (Target::Container(own), Target::Blob { container, .. }) => own == container,
@@ -97,7 +113,7 @@ fn permit_target(batch: &Head, part: &Head) -> Result<(), Refusal> {
 }
 
 fn invalid(reason: &'static str) -> Refusal {
-    Refusal::InvalidInput { reason: reason.into() }
+    Denied::InvalidInput { reason: reason.into() }.into()
 }
 
 fn document(boundary: &str, answers: &[(Option<String>, Response<Payload>)]) -> Bytes {

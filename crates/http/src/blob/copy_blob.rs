@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use lazuli_model::AccountName;
 use lazuli_model::blob::{Blob, CopyBlob, CopyTags, Encryption, Family, Kind, Tier};
-use lazuli_model::{AccountName, Refusal};
-use lazuli_store::{Broken, Copying, Failure, Fetch, Lock, Reader, Source, Store, Unfinished};
+use lazuli_store::{Broken, Copying, Fetch, Lock, Reader, Source, Store, Unfinished};
 
 use crate::answer::{Answer, name};
 use crate::blob::copied::status_text;
@@ -17,9 +17,11 @@ use crate::blob::copy_source::{self, From};
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, By, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::rehearsal::Over;
 use crate::serve::{Ask, Edge};
 use crate::sources::{self, Fetched};
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "CopyBlob",
@@ -58,7 +60,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 async fn made(ask: &Ask, copy: CopyBlob, from: From) -> Result<Blob, Failure> {
     let at = ask.head.blob_at()?;
     match from {
-        From::Here { reader, which } => ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await,
+        From::Here { reader, which } => {
+            Ok(ask.store.copy_blob(&at, copy, *reader, which, encryption::lock(ask)).await?)
+        }
         From::Streamed(fetched) => {
             let total = fetched.length.unwrap_or_default();
             let fetch = fetch(ask, fetched.etag.clone())?;
@@ -121,10 +125,10 @@ async fn resume(edge: Arc<Edge>, unfinished: Unfinished) {
         let lock = match encryption {
             Encryption::Service => None,
             // The key went with the request that brought it.
-            Encryption::Customer(_) => return Err(Refusal::BlobUsesCustomerSpecifiedEncryption.into()),
+            Encryption::Customer(_) => return Err(Denied::BlobUsesCustomerSpecifiedEncryption.into()),
             Encryption::Scope(scope) => {
-                let account = AccountName::parse(&fetch.account).map_err(|_| Refusal::InternalError)?;
-                let key = encryption::kept_scope_key(&store, &account, &scope).await?.ok_or(Refusal::InternalError)?;
+                let account = AccountName::parse(&fetch.account).map_err(|_| Denied::InternalError)?;
+                let key = encryption::kept_scope_key(&store, &account, &scope).await?.ok_or(Denied::InternalError)?;
                 Some(key.lock(edge.id()))
             }
         };
@@ -164,15 +168,15 @@ async fn carry_out(store: Store, copying: Copying, mut fetched: Fetched, lock: O
         }
     };
     // What could not be written down is taken up at the next start.
-    if let Ok(()) | Err(Failure::Refused(_)) = ended {
+    if let Ok(()) | Err(lazuli_store::Failure::Refused(_)) = ended {
         written_down(store.forget_copy(&copying).await);
     }
     written_down(ended);
 }
 
-fn written_down(ended: Result<(), Failure>) {
+fn written_down(ended: Result<(), lazuli_store::Failure>) {
     match ended {
-        Ok(()) | Err(Failure::Refused(_)) => {}
+        Ok(()) | Err(lazuli_store::Failure::Refused(_)) => {}
         Err(failure) => tracing::error!(?failure, "the end of a copy could not be written down"),
     }
 }
@@ -199,7 +203,7 @@ impl Source for Counted<'_> {
 /// For Copy Blob and Copy Blob From URL.
 pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBlob, Refusal> {
     let head = &ask.head;
-    let metadata = headers::metadata(head)?;
+    let metadata = wire::headers::metadata(head)?;
     // Rule B6: only a priority that exists may be said. A copy is brought back as any blob is.
     headers::priority(head)?;
     Ok(CopyBlob {
@@ -212,8 +216,8 @@ pub fn parse(ask: &Ask, family: Family, encryption: Encryption) -> Result<CopyBl
         seal: head.text("x-ms-seal-blob").map(|_| head.flag("x-ms-seal-blob")).transpose()?,
         protection: protection::of_new(ask)?,
         encryption,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
         may_overwrite: ask.grant.may_overwrite,
     })
 }

@@ -1,14 +1,15 @@
 //! Copy Blob From URL: a copy that is whole when it is answered, of a source of at most 256 MiB, checked against its digest.
 
 use lazuli_model::blob::{CopyBlob, CopyTags, Encryption, Family};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, copy_blob, encryption};
+use crate::blob::{copy_blob, encryption};
 use crate::operation::{Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::content;
 
 pub const SPEC: Spec = Spec {
     name: "CopyBlobFromURL",

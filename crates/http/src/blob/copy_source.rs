@@ -8,16 +8,18 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use lazuli_model::blob::{CopySource, CopyTags, Family, Kind, Which};
 use lazuli_model::conditions::Match;
 use lazuli_model::tags::TagCondition;
-use lazuli_model::{Conditions, Refusal, Timestamp};
-use lazuli_store::{Failure, Reader};
+use lazuli_model::{Conditions, Timestamp};
+use lazuli_store::Reader;
 
 use crate::auth::Grant;
 use crate::blob::{encryption, headers};
 use crate::file;
 use crate::head::{Head, Service};
 use crate::operation::{By, Second};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::{Ask, Naming};
 use crate::sources::{self, Fetched};
+use crate::wire;
 use crate::wire::digest::{Claimed, parse_crc64, parse_md5};
 use crate::wire::range::{ByteRange, Span};
 
@@ -87,10 +89,10 @@ fn uri_has_signature(url: &str) -> bool {
 }
 
 /// Rule B1, where the target is written as a body would be.
-pub fn of_target(conditions: &Conditions, failure: Failure) -> Failure {
+pub fn of_target(conditions: &Conditions, failure: lazuli_store::Failure) -> Failure {
     match failure {
-        Failure::Refused(refusal) => conditions.of_target(refusal).into(),
-        Failure::Broken(fault) => Failure::Broken(fault),
+        lazuli_store::Failure::Refused(denied) => conditions.of_target(denied).into(),
+        lazuli_store::Failure::Broken(fault) => fault.into(),
     }
 }
 
@@ -105,14 +107,17 @@ enum Fault {
 /// `foreign`: the source is of another account, or read by another right than the request's.
 fn passed_on(family: Family, foreign: bool, failure: Failure) -> Fault {
     match (family, failure) {
-        (Family::Copy, Failure::Refused(refusal @ (Refusal::SourceConditionNotMet | Refusal::ConditionNotMet))) => {
-            Fault::Request(refusal)
-        }
+        (
+            Family::Copy,
+            Failure::Refused(refusal @ Refusal::Denied(Denied::SourceConditionNotMet | Denied::ConditionNotMet)),
+        ) => Fault::Request(refusal),
         // Rule A19.
         (Family::Copy, failure) if foreign => Fault::Verify(failure),
         // Copy Blob finds its own account's source as it finds its target; what it may not read, it cannot verify.
         (Family::Copy, Failure::Refused(refusal)) => Fault::Request(refusal),
-        (Family::FromUrl, Failure::Refused(refusal @ Refusal::SourceConditionNotMet)) => Fault::Request(refusal),
+        (Family::FromUrl, Failure::Refused(refusal @ Refusal::Denied(Denied::SourceConditionNotMet))) => {
+            Fault::Request(refusal)
+        }
         (Family::Copy | Family::Incremental | Family::FromUrl | Family::InPlace, failure) => Fault::Verify(failure),
     }
 }
@@ -133,18 +138,18 @@ async fn here(ask: &Ask, second: &Second, uri: Uri, wanted: Wanted) -> Result<Fr
     let Wanted { family, conditions, rehydrates, tags } = wanted;
     let mut head = head(ask, uri).map_err(|refusal| Fault::Verify(refusal.into()))?;
     let at = head.blob_at().map_err(|refusal| Fault::Verify(refusal.into()))?;
-    let which = headers::which(&head).map_err(|refusal| Fault::Verify(refusal.into()))?;
+    let which = wire::headers::which(&head).map_err(|refusal| Fault::Verify(refusal.into()))?;
     let foreign = is_signed(&head) || head.account != ask.head.account;
     let grant = admit(ask, second, &mut head, family).await.map_err(Fault::Verify)?;
     let passed_on = |failure: Failure| passed_on(family, foreign, failure);
     let wants_tags = tags || conditions.if_tags.is_some();
     if wants_tags && !grant.owner && !grant.letters.has('t') {
-        return Err(Fault::Verify(Refusal::AuthorizationPermissionMismatch.into()));
+        return Err(Fault::Verify(Denied::AuthorizationPermissionMismatch.into()));
     }
     let key = encryption::source_key(&ask.head).map_err(Fault::Request)?;
     let hash = key.as_ref().map(|key| key.hash());
     let source = CopySource { which, conditions, family, rehydrates, key: hash };
-    let mut reader = ask.store.open_source(&at, &source).await.map_err(passed_on)?;
+    let mut reader = ask.store.open_source(&at, &source).await.map_err(|failure| passed_on(failure.into()))?;
     encryption::permit_read(ask, &reader.blob).map_err(Fault::Request)?;
     encryption::unlock(&ask.store, &at.account, key, &mut reader).await.map_err(Fault::Verify)?;
     Ok(From::Here { reader: Box::new(reader), which })
@@ -224,11 +229,10 @@ pub fn unsaid(failure: Failure) -> Failure {
             let message = "Could not verify the copy source within the specified time.".into();
             Refusal::CannotVerifyCopySource { status, code, message }.into()
         }
-        Failure::Refused(Refusal::Md5Mismatch { .. }) => {
-            Refusal::Md5Mismatch { user: String::new(), server: String::new() }.into()
+        Failure::Refused(Refusal::Denied(Denied::Md5Mismatch { .. })) => {
+            Denied::Md5Mismatch { user: String::new(), server: String::new() }.into()
         }
-        Failure::Refused(refusal) => refusal.into(),
-        Failure::Broken(fault) => Failure::Broken(fault),
+        Failure::Refused(_) | Failure::Broken(_) => failure,
     }
 }
 

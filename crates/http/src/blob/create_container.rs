@@ -1,16 +1,16 @@
 //! Create Container.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::access::PublicAccess;
 use lazuli_model::container::CreateContainer;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "CreateContainer",
@@ -38,7 +38,7 @@ fn parse(ask: &Ask, id: u128) -> Result<CreateContainer, Refusal> {
 pub fn permitted_access(ask: &Ask) -> Result<PublicAccess, Refusal> {
     match public_access(&ask.head)? {
         PublicAccess::Container | PublicAccess::Blob if !ask.settings.public_access => {
-            Err(Refusal::PublicAccessNotPermitted)
+            Err(Denied::PublicAccessNotPermitted.into())
         }
         access @ (PublicAccess::Container | PublicAccess::Blob | PublicAccess::Off) => Ok(access),
     }

@@ -1,15 +1,15 @@
 //! Delete Blob: the blob, one snapshot, one version, or all snapshots, by what is asked.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::blob::{DeleteBlob, DeleteSnapshots, TierConditions};
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteBlob",

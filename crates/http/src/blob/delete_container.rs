@@ -1,15 +1,14 @@
 //! Delete Container.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::container::DeleteContainer;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteContainer",

@@ -2,12 +2,13 @@
 
 use http::StatusCode;
 use lazuli_model::blob::DeleteImmutabilityPolicy;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, protection};
+use crate::blob::protection;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteBlobImmutabilityPolicy",

@@ -3,13 +3,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::account::Secret;
-use lazuli_model::blob::{AskedEncryption, Blob, ContainerScope, Encryption, permit_scope};
-use lazuli_model::{AccountName, Refusal, Version};
-use lazuli_store::{AccountTrouble, CustomerKey, Failure, Lock, Reader, Store};
+use lazuli_model::blob::{AskedEncryption, Blob, ContainerScope, Encryption, permit_scope, permit_scope_read};
+use lazuli_model::{AccountName, Version};
+use lazuli_store::{AccountTrouble, CustomerKey, Lock, Reader, Store};
 use ring::hmac;
 
 use crate::answer::{Answer, name};
 use crate::head::Head;
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 
 /// What a container's default is called when it has none of its own.
@@ -144,11 +145,11 @@ pub async fn kept_scope_key(store: &Store, account: &AccountName, scope: &str) -
 
 async fn scope_secret(ask: &Ask) -> Result<Secret, Failure> {
     let candidate = [(ask.ids)(), (ask.ids)()].map(u128::to_be_bytes).concat();
-    let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
+    let candidate = Secret(candidate.try_into().map_err(|_| Denied::InternalError)?);
     ask.store.scope_secret(&ask.head.account()?, candidate).await.map_err(|trouble| match trouble {
-        AccountTrouble::Failed(failure) => failure,
-        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Refusal::InternalError.into(),
-        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Refusal::InternalError.into(),
+        AccountTrouble::Failed(failure) => failure.into(),
+        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Denied::InternalError.into(),
+        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Denied::InternalError.into(),
     })
 }
 
@@ -167,16 +168,9 @@ fn sas_scope(head: &Head) -> Option<String> {
     head.query.get("ses").map(str::to_owned)
 }
 
-/// Whether a blob can be read: nothing in a disabled scope can ("Encryption scopes for Blob storage").
+/// Whether a blob can be read, by the scope that it is encrypted in.
 pub fn permit_read(ask: &Ask, blob: &Blob) -> Result<(), Refusal> {
-    match &blob.encryption {
-        Encryption::Service | Encryption::Customer(_) => Ok(()),
-        Encryption::Scope(scope) => match permit_scope(scope, &ask.settings.encryption_scopes) {
-            Err(Refusal::EncryptionScopeDisabled) => Err(Refusal::EncryptionScopeDisabled),
-            // One that is not on the list any more still has its key.
-            Ok(()) | Err(_) => Ok(()),
-        },
-    }
+    Ok(permit_scope_read(&blob.encryption, &ask.settings.encryption_scopes)?)
 }
 
 /// What answers say of it, to reads and to writes.
@@ -199,8 +193,8 @@ pub fn of_container(ask: &Ask) -> Result<Option<ContainerScope>, Refusal> {
         },
         Some(scope) => {
             permit_scope(scope, &ask.settings.encryption_scopes).map_err(|refusal| {
-                let Refusal::InvalidHeaderValue { value, .. } = refusal else { return refusal };
-                Refusal::InvalidHeaderValue { header: "x-ms-default-encryption-scope".into(), value }
+                let Denied::InvalidEncryptionScope { name } = refusal else { return Refusal::Denied(refusal) };
+                Refusal::InvalidHeaderValue { header: "x-ms-default-encryption-scope".into(), value: name }
             })?;
             Ok(Some(ContainerScope { name: scope.to_owned(), deny_override }))
         }

@@ -1,16 +1,16 @@
 //! Find Blobs by Tags, in an account or in a container.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::tags::TagSearch;
-use lazuli_store::{Failure, FindBlobs, FindInclude};
+use lazuli_store::{FindBlobs, FindInclude};
 
 use crate::answer::Answer;
-use crate::blob::{headers, page};
 use crate::head::{Head, Target};
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
+use crate::wire::{headers, page};
 
 pub const IN_ACCOUNT: Spec = Spec {
     name: "FindBlobsByTags",

@@ -2,10 +2,10 @@
 //! permission in particular.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::operation::{ANY, AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const OF_SERVICE: Spec = Spec {

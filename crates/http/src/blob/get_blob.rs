@@ -1,18 +1,18 @@
 //! Get Blob: whole or a range, plain or as a structured message. Small answers are one piece; large ones stream.
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, StatusCode};
-use lazuli_model::Refusal;
+use http::StatusCode;
 use lazuli_model::blob::{Blob, ReadBlob, Which};
-use lazuli_store::{BlobAt, Failure, Reader, Store};
+use lazuli_store::{BlobAt, Store};
 
-use crate::answer::{Answer, Payload, name};
+use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
-use crate::wire::digest::{crc64_text, md5_text};
+use crate::wire;
+use crate::wire::digest::md5_text;
 use crate::wire::range::{self, ByteRange, RangeDigest, Span};
 use crate::wire::structured;
 
@@ -28,9 +28,6 @@ pub const SPEC: Spec = Spec {
     moments: true,
     ..Spec::PLAIN
 };
-
-/// Up to here an answer is read before it is begun: one write, and a fault is still an honest 500.
-const WHOLE_MAX: u64 = 256 << 10;
 
 struct Get {
     read: ReadBlob,
@@ -50,14 +47,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     encryption::permit_read(ask, &reader.blob)?;
     encryption::unlock(&ask.store, &at.account, encryption::customer_key(&ask.head)?, &mut reader).await?;
     let length = reader.blob.content.length;
-    let span = match get.range {
-        None => Span::whole(length),
-        Some(range) => range.within(length).inspect_err(|_| {
-            if let Ok(value) = HeaderValue::try_from(range::unsatisfied(length)) {
-                ask.beside.insert(name::CONTENT_RANGE.clone(), value);
-            }
-        })?,
-    };
+    let span = range::span(ask, get.range, length)?;
     get.digest.permit(span)?;
     let answer = describe(ask, &reader.blob, span, named);
     if ask.settings.last_access_tracking {
@@ -65,26 +55,19 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let answer = headers::old_snapshot(answer, &ask.head, which);
     let answer = headers::in_file_system(ask, answer, &at).await?;
-    let answer = headers::overrides(answer, &ask.grant.overrides);
+    let answer = wire::headers::overrides(answer, &ask.grant.overrides);
     reader.seek(span.from, span.to);
-    if get.structured {
-        return Ok(framed(answer, reader, span));
-    }
-    if get.digest.any() || span.length() <= WHOLE_MAX {
-        let bytes = whole(&mut reader, span.length()).await?;
-        return Ok(digested(answer, bytes, get.digest));
-    }
-    Ok(Answer { payload: Payload::stream(reader, span.length()), ..answer })
+    Ok(answer.content(reader, span.length(), get.digest, get.structured).await?)
 }
 
 fn parse(head: &Head) -> Result<Get, Refusal> {
     let range = range::requested(head)?;
     Ok(Get {
         read: ReadBlob {
-            which: headers::which(head)?,
+            which: wire::headers::which(head)?,
             key: encryption::key_hash(head)?,
-            conditions: headers::conditions(head, &SPEC)?,
-            lease: headers::lease_id(head)?,
+            conditions: wire::headers::conditions(head, &SPEC)?,
+            lease: wire::headers::lease_id(head)?,
         },
         range,
         digest: range::digests(head, range)?,
@@ -96,7 +79,7 @@ fn parse(head: &Head) -> Result<Get, Refusal> {
 fn note_access(store: Store, at: BlobAt, which: Which, blob: &Blob) {
     let blob = blob.clone();
     tokio::spawn(async move {
-        if let Err(Failure::Broken(fault)) = store.note_access(&at, which, &blob).await {
+        if let Err(lazuli_store::Failure::Broken(fault)) = store.note_access(&at, which, &blob).await {
             tracing::warn!(?fault, "the time of a read was not kept");
         }
     });
@@ -120,35 +103,4 @@ fn describe(ask: &Ask, blob: &Blob, span: Span, named: bool) -> Answer {
     } else {
         answer.optional(&name::CONTENT_MD5, md5)
     }
-}
-
-/// All of a small answer. Most come in one piece, which is not copied.
-async fn whole(reader: &mut Reader, length: u64) -> Result<Bytes, Failure> {
-    let Some(first) = reader.next().await? else { return Ok(Bytes::new()) };
-    if first.len() as u64 >= length {
-        return Ok(first);
-    }
-    let mut bytes = BytesMut::with_capacity(length as usize);
-    bytes.extend_from_slice(&first);
-    while let Some(piece) = reader.next().await? {
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.freeze())
-}
-
-fn digested(answer: Answer, bytes: Bytes, digest: RangeDigest) -> Answer {
-    use md5::Digest as _;
-    let md5 = digest.md5.then(|| md5_text(md5::Md5::digest(&bytes)));
-    let crc64 = digest.crc64.then(|| crc64_text(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes)));
-    let answer = answer.optional(&name::CONTENT_MD5, md5).optional(&name::CONTENT_CRC64, crc64);
-    Answer { payload: Payload::Whole(bytes), ..answer }
-}
-
-fn framed(answer: Answer, reader: Reader, span: Span) -> Answer {
-    let payload = Payload::framed(reader, span.length());
-    let answer = answer
-        .number(&name::CONTENT_LENGTH, payload.length())
-        .constant(&name::STRUCTURED_BODY, structured::FORM)
-        .number(&name::STRUCTURED_CONTENT_LENGTH, span.length());
-    Answer { payload, ..answer }
 }

@@ -1,12 +1,13 @@
 //! Get Blob Metadata.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{get_blob_properties, headers};
+use crate::blob::get_blob_properties;
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec =
     Spec { name: "GetBlobMetadata", methods: &["GET", "HEAD"], comp: Some("metadata"), ..get_blob_properties::SPEC };

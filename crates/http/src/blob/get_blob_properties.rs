@@ -1,16 +1,16 @@
 //! Get Blob Properties.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{ReadBlob, Which};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire;
 use crate::wire::digest::md5_text;
 
 pub const SPEC: Spec = Spec {
@@ -43,14 +43,14 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         false => headers::tier_of(answer, &blob, &ask.settings),
     };
     let answer = headers::in_file_system(ask, answer, &at).await?;
-    Ok(headers::overrides(headers::old_snapshot(answer, &ask.head, which), &ask.grant.overrides))
+    Ok(wire::headers::overrides(headers::old_snapshot(answer, &ask.head, which), &ask.grant.overrides))
 }
 
 pub fn parse(head: &Head, spec: &Spec) -> Result<ReadBlob, Refusal> {
     Ok(ReadBlob {
-        which: headers::which(head)?,
+        which: wire::headers::which(head)?,
         key: encryption::key_hash(head)?,
-        conditions: headers::conditions(head, spec)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, spec)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }

@@ -1,15 +1,14 @@
 //! Get Blob Tags.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::GetBlobTags;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

@@ -1,15 +1,15 @@
 //! Get Block List.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::GetBlockList;
-use lazuli_store::{BlockLists, Failure};
+use lazuli_store::BlockLists;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

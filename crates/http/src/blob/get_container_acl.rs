@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use lazuli_model::container::ReadContainer;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::create_container::public_access_of;
-use crate::blob::headers;
 use crate::operation::{LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 use crate::wire::xml;
 
 /// No SAS gives it: who may is for the owner to see.

@@ -2,12 +2,12 @@
 
 use http::StatusCode;
 use lazuli_model::container::ReadContainer;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, Anonymous, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetContainerMetadata",

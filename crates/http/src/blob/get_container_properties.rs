@@ -1,16 +1,17 @@
 //! Get Container Properties.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::container::{Container, ReadContainer};
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::create_container::public_access_of;
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetContainerProperties",

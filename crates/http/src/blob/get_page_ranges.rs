@@ -3,16 +3,18 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::blob::GetPageRanges;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{Failure, ListPages};
+use lazuli_store::ListPages;
 
 use crate::answer::{Answer, name};
-use crate::blob::{get_blob, headers};
+use crate::blob::get_blob;
 use crate::head::{Head, Query, Target};
 use crate::operation::{AccountNeeds, Anonymous, By, DATES, ETAGS, IF_TAGS, LEASE, On, Second, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::headers;
 use crate::wire::{range, xml};
 
 pub const SPEC: Spec = Spec {

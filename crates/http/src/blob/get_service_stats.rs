@@ -1,24 +1,13 @@
-//! Get Blob Service Stats, which is answered at the secondary endpoint only; we have one place, and it is in step with itself.
-
-use http::StatusCode;
-use lazuli_store::Failure;
+//! Get Blob Service Stats.
 
 use crate::answer::Answer;
-use crate::operation::{AccountNeeds, On, Spec};
+use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
-use crate::wire::xml;
+use crate::service;
 
-pub const SPEC: Spec = Spec {
-    name: "GetServiceStats",
-    methods: &["GET"],
-    on: On::Service,
-    restype: Some("service"),
-    comp: Some("stats"),
-    account_sas: Some(AccountNeeds { resource: 's', any: "r" }),
-    ..Spec::PLAIN
-};
+pub const SPEC: Spec = Spec { name: "GetServiceStats", ..service::GET_STATS };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    ask.head.permit_stats()?;
-    Ok(Answer::new(StatusCode::OK).xml(xml::service_stats(ask.settings.geo_replication, ask.head.now)))
+    service::stats(ask)
 }

@@ -1,13 +1,14 @@
 //! Get User Delegation Key, of every service that has it.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::account::Secret;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{AccountTrouble, Failure};
+use lazuli_store::AccountTrouble;
 
 use crate::answer::Answer;
 use crate::auth::delegation::{KeyFields, key, kind};
 use crate::operation::{Body, On, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
 
@@ -31,13 +32,13 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let head = &ask.head;
     let (start, expiry) = (asked.start.unwrap_or(head.wall), asked.expiry);
     check(start, expiry, head.wall)?;
-    let principal = ask.grant.principal.clone().ok_or(Refusal::AuthorizationFailure)?;
+    let principal = ask.grant.principal.clone().ok_or(Denied::AuthorizationFailure)?;
     let candidate = [(ask.ids)(), (ask.ids)()].map(u128::to_be_bytes).concat();
-    let candidate = Secret(candidate.try_into().map_err(|_| Refusal::InternalError)?);
+    let candidate = Secret(candidate.try_into().map_err(|_| Denied::InternalError)?);
     let secret = ask.store.delegation_secret(&head.account()?, candidate).await.map_err(|trouble| match trouble {
         AccountTrouble::Failed(failure) => failure,
-        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Refusal::InternalError.into(),
-        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Refusal::InternalError.into(),
+        AccountTrouble::Exists | AccountTrouble::NotFound | AccountTrouble::NoKeys => Denied::InternalError.into(),
+        AccountTrouble::NotEmpty(_) | AccountTrouble::Bad(_) => Denied::InternalError.into(),
     })?;
     let (start, expiry, version) = (start.to_iso_seconds(), expiry.to_iso_seconds(), head.version.to_string());
     let fields = KeyFields {
@@ -49,7 +50,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         version: &version,
         delegated_tid: asked.delegated_tid.as_deref().unwrap_or_default(),
     };
-    let trust = ask.edge.accounts().trust().ok_or(Refusal::AuthorizationFailure)?;
+    let trust = ask.edge.accounts().trust().ok_or(Denied::AuthorizationFailure)?;
     let value = key(&secret.0, &principal, trust, &head.account, head.service, &fields);
     Ok(Answer::new(StatusCode::OK).xml(xml::user_delegation_key(&fields, &value)))
 }

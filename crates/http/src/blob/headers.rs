@@ -1,101 +1,40 @@
-//! The headers that blob operations share: read into values once, written as Azure writes them.
+//! The headers of blobs, beside those that all services share.
 
 use lazuli_model::account::DefaultTier;
 use lazuli_model::blob::{Blob, ContentHeaders, Kind, Premium, Priority, Rehydrating, Tier, Which};
-use lazuli_model::conditions::Match;
-use lazuli_model::tags::TagCondition;
-use lazuli_model::{AccountSettings, Conditions, ETag, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
+use lazuli_model::replication::RuleOutcome;
+use lazuli_model::{AccountSettings, Tags, Timestamp};
 
-use lazuli_store::{BlobAt, Failure, PathAt};
+use lazuli_store::{BlobAt, PathAt};
 
 use crate::answer::{Answer, name};
-use crate::auth::Overrides;
 use crate::blob::{copied, encryption, protection};
-use crate::head::{Head, Query, metadata_name};
-use crate::operation::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_TAGS, IF_UNMODIFIED_SINCE, Spec};
+use crate::head::{Head, Query};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
-
-/// What a blob is when nobody says.
-pub const DEFAULT_TYPE: &str = "application/octet-stream";
-
-/// The conditions that `spec` takes. One that it does not take is refused: a condition ignored is a promise broken.
-pub fn conditions(head: &Head, spec: &Spec) -> Result<Conditions, Refusal> {
-    let takes = |flag: u8, header: &str| match head.text(header) {
-        Some(_) if spec.takes & flag == 0 => Err(Refusal::ConditionHeadersNotSupported),
-        text => Ok(text),
-    };
-    let date = |flag: u8, header: &'static str| {
-        takes(flag, header)?.map_or(Ok(None), |_| head.opt(header, Timestamp::parse_http))
-    };
-    let conditions = Conditions {
-        if_match: takes(IF_MATCH, "if-match")?.map(|_| etags(head, "if-match")),
-        if_none_match: takes(IF_NONE_MATCH, "if-none-match")?.map(|_| etags(head, "if-none-match")),
-        if_modified_since: date(IF_MODIFIED_SINCE, "if-modified-since")?,
-        if_unmodified_since: date(IF_UNMODIFIED_SINCE, "if-unmodified-since")?,
-        if_tags: takes(IF_TAGS, "x-ms-if-tags")?.map(TagCondition::parse).transpose()?,
-    };
-    if spec.writes() {
-        only_legal_pairs(&conditions)?;
-    }
-    Ok(conditions)
-}
-
-/// `*`, or a list of tags. A client may split the list over several lines.
-fn etags(head: &Head, header: &str) -> Match {
-    let lines = head.headers.get_all(header).iter().filter_map(|value| value.to_str().ok());
-    let tags: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|tag| !tag.is_empty()).collect();
-    if tags.contains(&"*") { Match::Any } else { Match::OneOf(tags.into_iter().map(ETag::parse).collect()) }
-}
-
-/// "Specifying conditional headers": a write takes one condition, or one of two pairs.
-fn only_legal_pairs(conditions: &Conditions) -> Result<(), Refusal> {
-    let sent = (
-        conditions.if_match.is_some(),
-        conditions.if_none_match.is_some(),
-        conditions.if_modified_since.is_some(),
-        conditions.if_unmodified_since.is_some(),
-    );
-    let several = |tags: &Option<Match>| matches!(tags, Some(Match::OneOf(tags)) if tags.len() > 1);
-    if several(&conditions.if_match) || several(&conditions.if_none_match) {
-        return Err(Refusal::MultipleConditionHeadersNotSupported);
-    }
-    match sent {
-        (_, false, false, _) | (false, _, _, false) => Ok(()),
-        (true, true, _, _) | (true, _, true, _) | (_, true, _, true) | (_, _, true, true) => {
-            Err(Refusal::MultipleConditionHeadersNotSupported)
-        }
-    }
-}
-
-pub fn lease_id(head: &Head) -> Result<Option<LeaseId>, Refusal> {
-    head.opt("x-ms-lease-id", LeaseId::parse)
-}
-
-pub fn metadata(head: &Head) -> Result<Metadata, Refusal> {
-    let pairs = head.headers.iter().filter_map(|(header, value)| {
-        let name = metadata_name(header)?;
-        let name = head.spelt.iter().find(|spelt| spelt.eq_ignore_ascii_case(name)).map_or(name, String::as_str);
-        Some((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).trim().to_owned()))
-    });
-    Metadata::new(pairs.collect())
-}
+use crate::wire::headers::{lease, metadata_of};
 
 /// `x-ms-tags: name=value&name=value`, percent-encoded.
 pub fn tags(head: &Head) -> Result<Tags, Refusal> {
     match head.text("x-ms-tags") {
         None => Ok(Tags::default()),
         Some(text) => {
-            let pairs = Query::parse(text).map_err(|_| Refusal::InvalidTag)?;
-            Tags::new(pairs.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+            let pairs = Query::parse(text).map_err(|_| Denied::InvalidTag)?;
+            Ok(Tags::new(pairs.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())?)
         }
     }
 }
 
 pub fn tier(head: &Head) -> Result<Option<Tier>, Refusal> {
     head.opt("x-ms-access-tier", |text| {
-        Tier::NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tier)| *tier)
+        let named = Tier::NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, tier)| *tier);
+        named.filter(|tier| match tier {
+            Tier::Cold => head.has(Since::ColdTier),
+            Tier::Smart => head.has(Since::SmartTier),
+            Tier::Hot | Tier::Cool | Tier::Archive | Tier::Premium(_) => true,
+        })
     })
 }
 
@@ -132,19 +71,6 @@ pub fn kind_text(kind: Kind) -> &'static str {
     }
 }
 
-/// The blob itself, or the snapshot or version that the query names. Both at once is refused.
-pub fn which(head: &Head) -> Result<Which, Refusal> {
-    let snapshot = head.query_opt("snapshot", Timestamp::parse_iso)?;
-    let version = head.query_opt("versionid", Timestamp::parse_iso)?;
-    match (snapshot, version) {
-        (None, None) => Ok(Which::Current),
-        (Some(time), None) => Ok(Which::Snapshot(time)),
-        (None, Some(time)) => Ok(Which::Version(time)),
-        // Rule B11.
-        (Some(_), Some(_)) => Err(Refusal::MutuallyExclusiveQueryParameters),
-    }
-}
-
 /// The `x-ms-blob-*` headers. What is not sent is not kept.
 pub fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
     let text = |name: &str| head.text(name).map(str::to_owned);
@@ -178,9 +104,31 @@ pub fn describe(answer: Answer, blob: &Blob, named: bool, now: Timestamp) -> Ans
     let answer = version_of(answer, blob, !blob.previous);
     let answer = protection::describe(answer, blob);
     let answer = encryption::describe(answer, &blob.encryption);
+    let answer = replication(answer, blob);
     let answer = answer.optional(&name::EXPIRY_TIME, blob.expires.map(Timestamp::to_http));
     let answer = if blob.tags.is_empty() { answer } else { answer.number(&name::TAG_COUNT, blob.tags.len() as u64) };
     metadata_of(copied::describe(answer, blob), &blob.metadata)
+}
+
+/// What came of each rule that the blob is replicated by, and by which policy it was made.
+fn replication(mut answer: Answer, blob: &Blob) -> Answer {
+    let Some(replication) = blob.replication.as_deref() else { return answer };
+    for outcome in &replication.outcomes {
+        let header = http::HeaderName::try_from(format!("x-ms-{}", outcome_name(outcome)));
+        if let Ok(header) = header {
+            answer.headers.insert(header, http::HeaderValue::from_static(outcome_text(outcome)));
+        }
+    }
+    answer.optional(&name::OR_POLICY_ID, replication.origin.as_ref().map(|origin| origin.policy.as_str()))
+}
+
+/// `or-policy_rule`, as listings have it too.
+pub fn outcome_name(outcome: &RuleOutcome) -> String {
+    format!("or-{}_{}", outcome.policy, outcome.rule)
+}
+
+pub fn outcome_text(outcome: &RuleOutcome) -> &'static str {
+    if outcome.complete { "complete" } else { "failed" }
 }
 
 /// Rule B28: reads of a snapshot once repeated its time.
@@ -267,7 +215,7 @@ pub fn shown_tier(blob: &Blob, settings: &AccountSettings) -> ShownTier {
 /// The tier that a request asks for, if the account has such tiers.
 pub fn permitted_tier(ask: &Ask) -> Result<Option<Tier>, Refusal> {
     let asked = tier(&ask.head)?;
-    asked.map(|tier| ask.settings.kind.permit_tier(tier).map(|()| tier)).transpose()
+    Ok(asked.map(|tier| ask.settings.kind.permit_tier(tier).map(|()| tier)).transpose()?)
 }
 
 fn default_tier(default: DefaultTier) -> Tier {
@@ -283,29 +231,6 @@ pub fn last_access(answer: Answer, blob: &Blob, settings: &AccountSettings) -> A
     if settings.last_access_tracking { answer.date(&name::LAST_ACCESS_TIME, blob.last_access()) } else { answer }
 }
 
-pub fn lease(answer: Answer, lease: Lease, now: Timestamp) -> Answer {
-    let shown = lease.shown(now);
-    let answer = answer.constant(&name::LEASE_STATUS, shown.status).constant(&name::LEASE_STATE, shown.state);
-    match shown.duration {
-        None => answer,
-        Some(duration) => answer.constant(&name::LEASE_DURATION, duration),
-    }
-}
-
-pub fn metadata_of(mut answer: Answer, metadata: &Metadata) -> Answer {
-    for (name, value) in metadata.iter() {
-        let spelt = format!("x-ms-meta-{name}");
-        let header = http::HeaderName::try_from(&spelt);
-        if let (Ok(header), Ok(value)) = (header, http::HeaderValue::try_from(value)) {
-            answer.headers.insert(header, value);
-        }
-        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            answer.spelt.push(spelt);
-        }
-    }
-    answer
-}
-
 /// What a blob of a file system says besides: whose it is, and whether it is a directory.
 pub async fn in_file_system(ask: &Ask, answer: Answer, at: &BlobAt) -> Result<Answer, Failure> {
     if !ask.settings.hierarchical_namespace {
@@ -315,14 +240,4 @@ pub async fn in_file_system(ask: &Ask, answer: Answer, at: &BlobAt) -> Result<An
         Some(node) => crate::lake::describe_node(answer, &ask.head, &node),
         None => answer,
     })
-}
-
-/// What a SAS says the answer's headers are (`rscc` and its kin).
-pub fn overrides(answer: Answer, overrides: &Overrides) -> Answer {
-    answer
-        .optional(&name::CACHE_CONTROL, overrides.cache_control.as_deref())
-        .optional(&name::CONTENT_DISPOSITION, overrides.content_disposition.as_deref())
-        .optional(&name::CONTENT_ENCODING, overrides.content_encoding.as_deref())
-        .optional(&name::CONTENT_LANGUAGE, overrides.content_language.as_deref())
-        .optional(&name::CONTENT_TYPE, overrides.content_type.as_deref())
 }

@@ -2,10 +2,8 @@
 //! clients ask for the blob's properties next.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::account::BlobType;
 use lazuli_model::blob::{CopyStatus, Family, IncrementalCopy};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copied::status_text;
@@ -13,8 +11,10 @@ use crate::blob::copy_source::{self, From};
 use crate::blob::{encryption, headers};
 use crate::head::guid;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "IncrementalCopyBlob",
@@ -33,8 +33,8 @@ pub const SPEC: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = ask.head.blob_at()?;
     let encryption = encryption::settle(ask).await?;
-    let metadata = headers::metadata(&ask.head)?;
-    let conditions = headers::conditions(&ask.head, &SPEC)?;
+    let metadata = wire::headers::metadata(&ask.head)?;
+    let conditions = wire::headers::conditions(&ask.head, &SPEC)?;
     let opened = copy_source::open(ask, Family::Incremental, false, false).await?;
     let copy = IncrementalCopy {
         id: (ask.ids)(),

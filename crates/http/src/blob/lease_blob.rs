@@ -1,13 +1,12 @@
 //! Lease Blob: acquire, renew, change, release, break.
 
-use lazuli_model::Refusal;
 use lazuli_model::blob::LeaseBlob;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, lease};
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::{headers, lease};
 
 const CONDITIONS: u8 = ETAGS | DATES | IF_TAGS;
 

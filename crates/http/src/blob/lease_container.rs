@@ -1,12 +1,12 @@
 //! Lease Container: acquire, renew, change, release, break.
 
 use lazuli_model::container::LeaseContainer;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, lease};
 use crate::operation::{AccountNeeds, DATES, On, Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::{headers, lease};
 
 const LEASE: Spec = Spec {
     name: "LeaseContainer",

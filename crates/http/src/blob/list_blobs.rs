@@ -1,16 +1,17 @@
 //! List Blobs, flat and by delimiter; in XML, or in Arrow for a client that asks for it.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{BlobPage, Failure, Include, ListBlobs};
+use lazuli_store::{BlobPage, Include, ListBlobs};
 
 use crate::answer::{Answer, Payload, name};
-use crate::blob::{arrow_listing, headers, page};
+use crate::blob::arrow_listing;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Anonymous, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::xml;
+use crate::wire::{headers, page};
 
 pub const SPEC: Spec = Spec {
     name: "ListBlobs",
@@ -67,8 +68,9 @@ fn parse(head: &Head) -> Result<ListBlobs, Refusal> {
         prefix: text("prefix").unwrap_or_default(),
         delimiter: text("delimiter"),
         marker: text("marker"),
+        // At every version: `object_store` sends it with 2023-11-03, and relies on it.
         start_from: text("startFrom"),
-        end_before: text("endBefore"),
+        end_before: text("endBefore").filter(|_| head.has(Since::EndBefore)),
         most: page::most(head)?,
         include: Include {
             snapshots: page::has(&include, "snapshots"),

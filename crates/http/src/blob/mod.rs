@@ -57,13 +57,10 @@ pub mod snapshot_blob;
 pub mod undelete_blob;
 
 mod arrow_listing;
-pub(crate) mod content;
 pub(crate) mod copied;
 mod copy_source;
 pub(crate) mod encryption;
 pub(crate) mod headers;
-pub(crate) mod lease;
-pub(crate) mod page;
 pub(crate) mod protection;
 
 use crate::operation::{Operation, served_table};

@@ -1,10 +1,11 @@
 //! Immutability policies and legal holds in headers.
 
+use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Immutability, Protection, permit_protection};
-use lazuli_model::{Refusal, Timestamp};
 
 use crate::answer::{Answer, name};
 use crate::head::Head;
+use crate::refusal::Refusal;
 use crate::serve::Ask;
 
 /// What a new blob is to be protected by.
@@ -16,7 +17,7 @@ pub fn of_new(ask: &Ask) -> Result<Protection, Refusal> {
 
 /// Whether the account has what it takes.
 pub fn permit(ask: &Ask) -> Result<(), Refusal> {
-    permit_protection(ask.settings.immutability)
+    Ok(permit_protection(ask.settings.immutability)?)
 }
 
 /// A policy must end in the future; it is unlocked unless the client says otherwise.

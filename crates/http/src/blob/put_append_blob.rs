@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::account::BlobType;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers, put_blob, put_page_blob};
 use crate::operation::{Body, Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -1,19 +1,20 @@
 //! Put Blob, for block blobs.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Blob, ContentHeaders, Encryption, PutBlob};
-use lazuli_store::{Failure, PathAt};
+use lazuli_store::PathAt;
 
 use crate::answer::{Answer, name};
-use crate::blob::content::{self, Digests};
 use crate::blob::{encryption, headers, protection};
 use crate::head::Head;
 use crate::lake;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions;
+use crate::wire;
+use crate::wire::content::{self, Digests};
 
 pub const CONTENT_MAX: u64 = versions::PUT_BLOB_MAX;
 
@@ -50,13 +51,13 @@ pub(super) fn parse(ask: &Ask, encryption: Encryption) -> Result<PutBlob, Refusa
     let head = &ask.head;
     Ok(PutBlob {
         headers: content_headers(head)?,
-        metadata: headers::metadata(head)?,
+        metadata: wire::headers::metadata(head)?,
         tags: headers::tags(head)?,
         tier: headers::permitted_tier(ask)?,
         protection: protection::of_new(ask)?,
         encryption,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
         may_overwrite: ask.grant.may_overwrite,
     })
 }
@@ -66,7 +67,7 @@ fn content_headers(head: &Head) -> Result<ContentHeaders, Refusal> {
     let plain = |name: &str| head.text(name).map(str::to_owned);
     let sent = headers::content_headers(head)?;
     Ok(ContentHeaders {
-        content_type: sent.content_type.or(plain("content-type")).or(Some(headers::DEFAULT_TYPE.to_owned())),
+        content_type: sent.content_type.or(plain("content-type")).or(Some(wire::headers::DEFAULT_TYPE.to_owned())),
         encoding: sent.encoding.or(plain("content-encoding")),
         language: sent.language.or(plain("content-language")),
         cache_control: sent.cache_control.or(plain("cache-control")),

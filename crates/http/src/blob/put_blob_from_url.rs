@@ -1,17 +1,17 @@
 //! Put Blob From URL: Put Blob, with a body that is read from a source instead of the request.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ContentHeaders, CopyTags, Family, PutBlob};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, encryption, headers, put_blob};
+use crate::blob::{encryption, headers, put_blob};
 use crate::head::Head;
 use crate::operation::{Body, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
+use crate::wire::{self, content};
 
 pub const SPEC: Spec = Spec {
     name: "PutBlobFromURL",
@@ -58,7 +58,7 @@ fn complete(head: &Head, asked: PutBlob, tags: &CopyTags, source: &Blob) -> Resu
         head.text("x-ms-copy-source-blob-properties").is_none() || head.flag("x-ms-copy-source-blob-properties")?;
     let sent = headers::content_headers(head)?;
     if !copies {
-        let content_type = sent.content_type.or(Some(headers::DEFAULT_TYPE.to_owned()));
+        let content_type = sent.content_type.or(Some(wire::headers::DEFAULT_TYPE.to_owned()));
         return Ok(PutBlob { headers: ContentHeaders { content_type, ..sent }, tags, ..asked });
     }
     let of = &source.headers;

@@ -1,17 +1,18 @@
 //! Put Block.
 
 use http::StatusCode;
+use lazuli_model::BlockId;
 use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Encryption, PutBlock};
-use lazuli_model::{BlockId, Refusal};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, encryption, headers};
+use crate::blob::encryption;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions;
+use crate::wire::{content, headers};
 
 pub const BLOCK_MAX: u64 = versions::PUT_BLOCK_MAX;
 

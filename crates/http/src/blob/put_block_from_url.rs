@@ -1,16 +1,16 @@
 //! Put Block From URL: a block whose bytes are those of a source, or of a part of one.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::Family;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, encryption, put_block};
+use crate::blob::{encryption, put_block};
 use crate::operation::{Body, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
+use crate::wire::content;
 
 pub const SPEC: Spec = Spec {
     name: "PutBlockFromURL",

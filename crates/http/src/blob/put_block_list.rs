@@ -1,16 +1,17 @@
 //! Put Block List: the blocks named become the blob.
 
 use http::StatusCode;
+use lazuli_model::BlockId;
 use lazuli_model::account::BlobType;
 use lazuli_model::blob::{Encryption, PutBlockList, Search};
-use lazuli_model::{BlockId, Refusal};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, encryption, headers, protection};
+use crate::blob::{encryption, headers, protection};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
+use crate::wire::{self, content};
 
 /// 50,000 ids of 88 characters, each in its element, with room to spare.
 const DOCUMENT_MAX: u64 = 8 << 20;
@@ -54,17 +55,17 @@ fn parse(
 ) -> Result<PutBlockList, Refusal> {
     let head = &ask.head;
     let mut content_headers = headers::content_headers(head)?;
-    content_headers.content_type.get_or_insert_with(|| headers::DEFAULT_TYPE.to_owned());
+    content_headers.content_type.get_or_insert_with(|| wire::headers::DEFAULT_TYPE.to_owned());
     Ok(PutBlockList {
         blocks: blocks?,
         headers: content_headers,
-        metadata: headers::metadata(head)?,
+        metadata: wire::headers::metadata(head)?,
         tags: headers::tags(head)?,
         tier: headers::permitted_tier(ask)?,
         protection: protection::of_new(ask)?,
         encryption,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
         may_overwrite: ask.grant.may_overwrite,
     })
 }

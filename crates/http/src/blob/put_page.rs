@@ -1,16 +1,16 @@
 //! Put Page: writes pages, or clears them.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Encryption, Pages, PutPage, SequenceConditions};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, encryption, headers};
+use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::range::ByteRange;
+use crate::wire::{self, content};
 
 /// What one call may write. A clear may be as long as the blob.
 pub const WRITE_MAX: u64 = 4 << 20;
@@ -76,14 +76,14 @@ pub fn parse(head: &Head, spec: &Spec, encryption: Encryption) -> Result<PutPage
             equal: number("x-ms-if-sequence-number-eq")?,
         },
         encryption,
-        conditions: headers::conditions(head, spec)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, spec)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }
 
 /// The clients of Go expect this of a number that no blob can have.
 fn negative() -> Refusal {
-    Refusal::InvalidInput { reason: "".into() }
+    Denied::InvalidInput { reason: "".into() }.into()
 }
 
 fn pages(head: &Head) -> Result<Pages, Refusal> {
@@ -91,7 +91,7 @@ fn pages(head: &Head) -> Result<Pages, Refusal> {
     let text = head.text(header).ok_or(Refusal::MissingRequiredHeader { header: "x-ms-range".into() })?;
     let range = ByteRange::parse(text);
     let range = range.ok_or_else(|| Refusal::InvalidHeaderValue { header: header.into(), value: text.to_owned() })?;
-    Pages::new(range.from, range.to.ok_or(Refusal::InvalidPageRange)?)
+    Ok(Pages::new(range.from, range.to.ok_or(Denied::InvalidPageRange)?)?)
 }
 
 /// What can be said before a byte is read: the body must fit its range.

@@ -1,15 +1,14 @@
 //! Put Blob, for page blobs: a length and a sequence number, and no bytes.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::account::BlobType;
 use lazuli_model::blob::{PAGE, PAGE_BLOB_MAX, SEQUENCE_MAX};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers, put_blob};
 use crate::head::Head;
 use crate::operation::{Body, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

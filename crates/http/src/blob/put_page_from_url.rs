@@ -1,15 +1,15 @@
 //! Put Page From URL.
 
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Encryption, Family};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::copy_source::{self, From};
-use crate::blob::{content, encryption, put_page};
+use crate::blob::{encryption, put_page};
 use crate::operation::{Body, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
+use crate::wire::content;
 
 pub const SPEC: Spec = Spec {
     name: "PutPageFromURL",

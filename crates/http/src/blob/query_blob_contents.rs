@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use lazuli_query::run::{Run, Turn};
-use lazuli_store::{Failure, Reader};
+use lazuli_store::Reader;
 use tokio::sync::mpsc;
 
 use crate::answer::{Answer, BrokenOff, Payload, name};
 use crate::blob::{encryption, get_blob_properties, headers};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::{Ask, Edge};
 use crate::wire::xml;
 use crate::workers::{Lost, Slot};

@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use lazuli_model::container::deleted::DeletionVersion;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::head::Target;
 use crate::operation::{AccountNeeds, By, On, Second, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec =
     Spec { seconds: &[Second { by: By::DeletedContainerName, judged_as: &[&RESTORED] }], ..RESTORED };

@@ -2,12 +2,12 @@
 
 use http::StatusCode;
 use lazuli_model::blob::SealBlob;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SealAppendBlob",

@@ -1,15 +1,15 @@
 //! Set Blob Expiry.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::blob::{Expiry, SetBlobExpiry};
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobExpiry",

@@ -1,15 +1,15 @@
 //! Set Blob Metadata: all of it is replaced.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Encryption, SetBlobMetadata};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobMetadata",
@@ -33,9 +33,9 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 
 fn parse(head: &Head, encryption: Encryption) -> Result<SetBlobMetadata, Refusal> {
     Ok(SetBlobMetadata {
-        metadata: headers::metadata(head)?,
+        metadata: wire::headers::metadata(head)?,
         encryption,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }

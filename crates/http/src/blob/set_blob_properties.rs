@@ -1,15 +1,15 @@
 //! Set Blob Properties: the headers that are not sent are cleared.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::SetBlobProperties;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobProperties",
@@ -34,7 +34,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 fn parse(head: &Head) -> Result<SetBlobProperties, Refusal> {
     Ok(SetBlobProperties {
         headers: headers::content_headers(head)?,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }

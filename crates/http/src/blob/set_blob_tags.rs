@@ -1,16 +1,15 @@
 //! Set Blob Tags: all of them are replaced. Neither ETag nor date changes.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::SetBlobTags;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{content, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
+use crate::wire::{content, headers};
 
 /// Ten tags of 128 and 256 characters, escaped.
 const DOCUMENT_MAX: u64 = 64 << 10;

@@ -1,14 +1,14 @@
 //! Set Blob Tier: 200 when the blob is there, 202 when it is on its way out of the archive.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{SetBlobTier, TierChange};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::operation::{AccountNeeds, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobTier",
@@ -35,11 +35,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 fn parse(ask: &Ask) -> Result<SetBlobTier, Refusal> {
     let head = &ask.head;
     Ok(SetBlobTier {
-        which: headers::which(head)?,
+        which: wire::headers::which(head)?,
         tier: headers::permitted_tier(ask)?
             .ok_or(Refusal::MissingRequiredHeader { header: "x-ms-access-tier".into() })?,
         priority: headers::priority(head)?,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }

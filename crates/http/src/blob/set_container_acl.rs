@@ -2,15 +2,14 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::container::SetContainerAcl;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::create_container::permitted_access;
-use crate::blob::headers;
 use crate::operation::{Body, DATES, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 use crate::wire::xml;
 
 const DOCUMENT_MAX: u64 = 64 << 10;

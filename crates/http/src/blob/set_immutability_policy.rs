@@ -1,15 +1,15 @@
 //! Set Blob Immutability Policy.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::SetImmutabilityPolicy;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, protection};
+use crate::blob::protection;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, IF_UNMODIFIED_SINCE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobImmutabilityPolicy",

@@ -1,14 +1,14 @@
 //! Set Blob Legal Hold.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::SetLegalHold;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, protection};
+use crate::blob::protection;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SetBlobLegalHold",

@@ -2,16 +2,16 @@
 //! property changes, unless one of them was sent too; then they are replaced together ("Set Blob Properties").
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{ContentHeaders, SequenceAction, SetPageProperties};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::blob::put_page_blob::{read_length, read_sequence};
 use crate::blob::{headers, set_blob_properties};
 use crate::head::Head;
 use crate::operation::{Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 pub const RESIZE: Spec =
     Spec { name: "ResizePageBlob", when: &[When::Header("x-ms-blob-content-length")], ..set_blob_properties::SPEC };
@@ -34,8 +34,8 @@ fn parse(head: &Head) -> Result<SetPageProperties, Refusal> {
         length: head.opt("x-ms-blob-content-length", read_length)?,
         sequence: sequence(head)?,
         headers: (sent != ContentHeaders::default()).then_some(sent),
-        conditions: headers::conditions(head, &RESIZE)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &RESIZE)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }
 

@@ -1,15 +1,15 @@
 //! Snapshot Blob.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{Encryption, SnapshotBlob};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::blob::{encryption, headers};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 pub const SPEC: Spec = Spec {
     name: "SnapshotBlob",
@@ -33,11 +33,11 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 }
 
 fn parse(head: &Head, encryption: Encryption) -> Result<SnapshotBlob, Refusal> {
-    let metadata = headers::metadata(head)?;
+    let metadata = wire::headers::metadata(head)?;
     Ok(SnapshotBlob {
         metadata: (!metadata.is_empty()).then_some(metadata),
         encryption,
-        conditions: headers::conditions(head, &SPEC)?,
-        lease: headers::lease_id(head)?,
+        conditions: wire::headers::conditions(head, &SPEC)?,
+        lease: wire::headers::lease_id(head)?,
     })
 }

@@ -1,15 +1,15 @@
 //! Undelete Blob.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{Failure, PathAt};
+use lazuli_store::PathAt;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "UndeleteBlob",

@@ -1,12 +1,10 @@
 //! Abort Copy File. Copies are done when they are answered, so that there is never one to abort.
 
-use lazuli_model::Refusal;
-use lazuli_store::Failure;
-
 use crate::answer::Answer;
 use crate::file::{get_file_properties, place};
 use crate::head::read_guid;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {
@@ -31,5 +29,5 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         return Err(Refusal::InvalidQueryParameterValue { name, value, reason }.into());
     }
     ask.store.file(&at, get_file_properties::parse(&ask.head)?).await?;
-    Err(Refusal::NoPendingCopyOperation.into())
+    Err(Denied::NoPendingCopyOperation.into())
 }

@@ -2,18 +2,18 @@
 //! small files.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::{CopyFile, Entry, Format, SetAttributes, SetPermission, SetPosix, SetSmb, SetTime};
-use lazuli_store::{Failure, FileAt, ShareAt, Store};
+use lazuli_store::{FileAt, ShareAt, Store};
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
-use crate::file::source::{self, Opened};
+use crate::file::source::{self, OpenedFile};
 use crate::file::{place, smb};
 use crate::head::{Head, guid};
 use crate::operation::{AccountNeeds, By, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "CopyFile",
@@ -113,7 +113,7 @@ async fn permission(
     }
 }
 
-fn copy(ask: &Ask, asked: Asked, opened: &Opened, permission: Option<SetPermission>) -> Result<CopyFile, Refusal> {
+fn copy(ask: &Ask, asked: Asked, opened: &OpenedFile, permission: Option<SetPermission>) -> Result<CopyFile, Refusal> {
     let entry = opened.file.as_ref().map(|(entry, _)| entry);
     let said = headers::metadata(&ask.head)?;
     Ok(CopyFile {

@@ -1,21 +1,20 @@
 //! Create File, empty (all zeros) or, since 2026-06-06, with its first bytes.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::ContentHeaders;
 use lazuli_model::file::CreateFile;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::auth::Grant;
-use crate::blob::{content, headers};
 use crate::file::{RANGE_MAX, describe, place, smb};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::digest::md5_text;
 use crate::wire::structured;
+use crate::wire::{content, headers};
 
 pub const SPEC: Spec = Spec {
     name: "CreateFile",

@@ -2,14 +2,15 @@
 
 use http::StatusCode;
 use lazuli_model::file::{CreateHardLink, FilePath};
-use lazuli_store::{Failure, FileAt};
+use lazuli_store::FileAt;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::file::{describe, get_file, place, put_range};
 use crate::head::Target;
 use crate::operation::{AccountNeeds, By, LEASE, On, Second, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "CreateHardLink",

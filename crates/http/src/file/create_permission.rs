@@ -1,11 +1,11 @@
 //! Create Permission: keeps a security descriptor, and gives a key by which files can have it.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::file::{json, place};
 use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 /// Descriptors of up to 64 KiB, binary ones in Base64, and what JSON adds.

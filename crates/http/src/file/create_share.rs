@@ -1,16 +1,15 @@
 //! Create Share.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::account::AccountKind;
 use lazuli_model::file::{CreateShare, ShareSettings, ShareTier};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::{describe, place, settings};
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "CreateShare",

@@ -1,11 +1,11 @@
 //! Delete Directory, which must be empty.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::place;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

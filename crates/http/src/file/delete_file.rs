@@ -1,13 +1,13 @@
 //! Delete File.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::file::place;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteFile",

@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use lazuli_model::file::{DeleteShare, DeleteShareSnapshots};
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::place;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeleteShare",

@@ -4,10 +4,10 @@ use lazuli_model::Timestamp;
 use lazuli_model::file::{Entry, Kind, Protocol, RootSquash, Share, ShareTier};
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::head::{Head, guid};
 use crate::versions::Since;
 use crate::wire::digest::md5_text;
+use crate::wire::headers;
 
 /// The identity and SMB properties of an entry: what creating, changing and reading one answer alike.
 pub fn entry(answer: Answer, head: &Head, entry: &Entry) -> Answer {

@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::file::CloseHandles;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
 use crate::file::{list_handles, place};
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

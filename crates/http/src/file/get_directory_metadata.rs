@@ -1,13 +1,13 @@
 //! Get Directory Metadata.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::{get_directory_properties, place};
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec { name: "GetDirectoryMetadata", comp: Some("metadata"), ..get_directory_properties::SPEC };
 

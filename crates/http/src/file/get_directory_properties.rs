@@ -1,13 +1,13 @@
 //! Get Directory Properties, also of the root and of a snapshot.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::file::{describe, place};
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetDirectoryProperties",

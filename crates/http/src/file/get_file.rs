@@ -1,18 +1,15 @@
 //! Get File: whole or a range, plain or as a structured message. Small answers are one piece; large ones stream.
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, StatusCode};
-use lazuli_model::Refusal;
+use http::StatusCode;
 use lazuli_model::file::{Entry, ReadFile};
-use lazuli_store::{Failure, FileReader};
 
-use crate::answer::{Answer, Payload, name};
-use crate::blob::headers;
+use crate::answer::{Answer, name};
 use crate::file::{describe, place};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
-use crate::wire::digest::md5_text;
+use crate::wire::headers;
 use crate::wire::range::{self, ByteRange, RangeDigest, Span};
 use crate::wire::structured;
 
@@ -26,9 +23,6 @@ pub const SPEC: Spec = Spec {
     ..Spec::PLAIN
 };
 
-/// Up to here an answer is read before it is begun: one write, and a fault is still an honest 500.
-const WHOLE_MAX: u64 = 256 << 10;
-
 struct Get {
     read: ReadFile,
     range: Option<ByteRange>,
@@ -39,28 +33,19 @@ struct Get {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::file(&ask.head)?;
     let get = parse(&ask.head)?;
-    let mut reader = ask.store.open_file(&at, get.read).await?;
+    // Locks are in the way of the bytes that are asked for, and of no others.
+    let (from, to) =
+        get.range.map_or((0, u64::MAX), |range| (range.from, range.to.map_or(u64::MAX, |to| to.saturating_add(1))));
+    let mut reader = ask.store.open_file_range(&at, get.read, from, to).await?;
     let length = reader.entry.node.length;
-    let span = match get.range {
-        None => Span::whole(length),
-        Some(range) => range.within(length).inspect_err(|_| {
-            if let Ok(value) = HeaderValue::try_from(range::unsatisfied(length)) {
-                ask.beside.insert(name::CONTENT_RANGE.clone(), value);
-            }
-        })?,
-    };
+    let span = range::span(ask, get.range, length)?;
     get.digest.permit(span)?;
     let answer = describe(&ask.head, &reader.entry, span, get.read.snapshot.is_some());
     let answer = headers::overrides(answer, &ask.grant.overrides);
     reader.seek(span.from, span.to);
-    if get.structured {
-        return Ok(framed(answer, reader, span));
-    }
-    if get.digest.any() || span.length() <= WHOLE_MAX {
-        let bytes = whole(&mut reader, span.length()).await?;
-        return Ok(digested(answer, bytes, get.digest));
-    }
-    Ok(Answer { payload: Payload::stream(reader, span.length()), ..answer })
+    // Of a file, no CRC-64 is told.
+    let digest = RangeDigest { crc64: false, ..get.digest };
+    Ok(answer.content(reader, span.length(), digest, get.structured).await?)
 }
 
 fn parse(head: &Head) -> Result<Get, Refusal> {
@@ -85,33 +70,4 @@ fn describe(head: &Head, file: &Entry, span: Span, snapshot: bool) -> Answer {
     } else {
         answer.optional(&name::CONTENT_MD5, describe::md5(file))
     }
-}
-
-/// All of a small answer. Most come in one piece, which is not copied.
-async fn whole(reader: &mut FileReader, length: u64) -> Result<Bytes, Failure> {
-    let Some(first) = reader.next().await? else { return Ok(Bytes::new()) };
-    if first.len() as u64 >= length {
-        return Ok(first);
-    }
-    let mut bytes = BytesMut::with_capacity(length as usize);
-    bytes.extend_from_slice(&first);
-    while let Some(piece) = reader.next().await? {
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.freeze())
-}
-
-fn digested(answer: Answer, bytes: Bytes, digest: RangeDigest) -> Answer {
-    use md5::Digest as _;
-    let md5 = digest.md5.then(|| md5_text(md5::Md5::digest(&bytes)));
-    Answer { payload: Payload::Whole(bytes), ..answer.optional(&name::CONTENT_MD5, md5) }
-}
-
-fn framed(answer: Answer, reader: FileReader, span: Span) -> Answer {
-    let payload = Payload::framed(reader, span.length());
-    let answer = answer
-        .number(&name::CONTENT_LENGTH, payload.length())
-        .constant(&name::STRUCTURED_BODY, structured::FORM)
-        .number(&name::STRUCTURED_CONTENT_LENGTH, span.length());
-    Answer { payload, ..answer }
 }

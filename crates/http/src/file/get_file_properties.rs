@@ -1,16 +1,15 @@
 //! Get File Properties.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::ReadFile;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::file::{describe, place};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetFileProperties",

@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::file::PermissionKey;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, Payload};
 use crate::file::{json, place, smb};
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -1,11 +1,11 @@
 //! Get Share ACL: the stored access policies.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::{get_share_properties, place};
 use crate::operation::{LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

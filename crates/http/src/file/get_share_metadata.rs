@@ -1,13 +1,13 @@
 //! Get Share Metadata.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::{get_share_properties, place};
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec { name: "GetShareMetadata", comp: Some("metadata"), ..get_share_properties::SPEC };
 

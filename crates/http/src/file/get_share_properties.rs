@@ -1,16 +1,15 @@
 //! Get Share Properties, also of a snapshot.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::ReadShare;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::{describe, place};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetShareProperties",

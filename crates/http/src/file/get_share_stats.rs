@@ -1,11 +1,11 @@
 //! Get Share Stats: how many bytes the share's files take up.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::{get_share_properties, place};
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

@@ -1,12 +1,12 @@
 //! Get Symbolic Link: where it points to.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::answer::{Answer, name};
 use crate::file::place;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -1,10 +1,9 @@
 //! Get User Delegation Key for shares and files. Since 2026-02-06.
 
-use lazuli_store::Failure;
-
 use crate::answer::Answer;
 use crate::blob::get_user_delegation_key;
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec { name: "GetFileUserDelegationKey", ..get_user_delegation_key::SPEC };

@@ -1,8 +1,9 @@
 //! The two small JSON documents of the service: a permission on its way in, and on its way out.
 
-use lazuli_model::Refusal;
 use lazuli_model::file::Format;
 use serde::Deserialize;
+
+use crate::refusal::{Denied, Refusal};
 
 /// `{"permission": "…", "format": "sddl"}`
 #[derive(Debug, Deserialize)]
@@ -14,13 +15,13 @@ struct Permission {
 
 pub fn read_permission(body: &[u8]) -> Result<(String, Format), Refusal> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let refuse = |reason: &'static str| Refusal::InvalidInput { reason: reason.into() };
+    let refuse = |reason: &'static str| Denied::InvalidInput { reason: reason.into() };
     let read: Permission = serde_json::from_slice(body)
         .map_err(|_| refuse("The body has to be a JSON object with a member named permission."))?;
     let format = match read.format.unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "sddl" => Format::Sddl,
         "binary" => Format::Binary,
-        _ => return Err(refuse("The format of a permission is sddl or binary.")),
+        _ => return Err(refuse("The format of a permission is sddl or binary.").into()),
     };
     Ok((read.permission, format))
 }

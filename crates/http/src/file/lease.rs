@@ -4,7 +4,7 @@ use lazuli_model::lease::{Action, Outcome};
 use lazuli_model::{ETag, Timestamp};
 
 use crate::answer::{Answer, name};
-use crate::blob::lease;
+use crate::wire::lease;
 
 pub fn answer(action: Action, outcome: Outcome, etag: ETag, modified: Timestamp) -> Answer {
     let answer = lease::answer(action, outcome, etag, modified);

@@ -1,15 +1,14 @@
 //! Lease File: acquire, change, release, break. A file's lease has no end, so that there is nothing to renew.
 
-use lazuli_model::Refusal;
-use lazuli_model::lease::{Action, Length};
-use lazuli_store::Failure;
+use lazuli_model::lease::Action;
 
 use crate::answer::Answer;
-use crate::blob;
 use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire;
 
 const LEASE: Spec = Spec {
     name: "LeaseFile",
@@ -46,23 +45,14 @@ pub const BREAK: Spec = Spec {
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_file(&ask.head)?;
-    let action = forever(blob::lease::action(&ask.head, (ask.ids)())?, &ask.head)?;
+    let action = of_file(wire::lease::action(&ask.head, (ask.ids)())?, &ask.head)?;
     let (entry, outcome) = ask.store.lease_file(&at, action).await?;
     // Rule F7: unlike that of a share, a release tells no time.
-    Ok(blob::lease::answer(action, outcome, entry.node.etag, entry.node.modified))
+    Ok(wire::lease::answer(action, outcome, entry.node.etag, entry.node.modified))
 }
 
-/// "Lease File": the only duration is −1, and a break takes no time.
-fn forever(action: Action, head: &Head) -> Result<Action, Refusal> {
-    match action {
-        Action::Acquire { length: Length::Seconds(_), .. } => Err(Refusal::InvalidHeaderValue {
-            header: "x-ms-lease-duration".into(),
-            value: head.text("x-ms-lease-duration").unwrap_or_default().to_owned(),
-        }),
-        Action::Break { .. } => Ok(Action::Break { period_seconds: None }),
-        Action::Acquire { length: Length::Infinite, .. }
-        | Action::Renew { .. }
-        | Action::Change { .. }
-        | Action::Release { .. } => Ok(action),
-    }
+/// Refused in the words for headers, and before anything is looked for.
+fn of_file(action: Action, head: &Head) -> Result<Action, Refusal> {
+    let value = || head.text("x-ms-lease-duration").unwrap_or_default().to_owned();
+    action.of_file().map_err(|_| Refusal::InvalidHeaderValue { header: "x-ms-lease-duration".into(), value: value() })
 }

@@ -1,13 +1,13 @@
 //! Lease Share: acquire, renew, change, release, break; also of a snapshot.
 
 use lazuli_model::file::LeaseShare;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob;
 use crate::file::{lease, place};
 use crate::operation::{AccountNeeds, On, Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire;
 
 const LEASE: Spec = Spec {
     name: "LeaseShare",
@@ -48,7 +48,7 @@ pub const BREAK: Spec = Spec {
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
-    let action = blob::lease::action(&ask.head, (ask.ids)())?;
+    let action = wire::lease::action(&ask.head, (ask.ids)())?;
     let leased = LeaseShare { snapshot: place::snapshot(&ask.head)?, action };
     let (share, outcome) = ask.store.lease_share(&place::share(&ask.head)?, leased).await?;
     Ok(lease::answer(action, outcome, share.etag, share.modified))

@@ -1,15 +1,15 @@
 //! List Directories and Files: a page of what is in a directory, in the order of names.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{Failure, ListEntries};
+use lazuli_store::ListEntries;
 
 use crate::answer::Answer;
-use crate::blob::page;
 use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

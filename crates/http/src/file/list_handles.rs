@@ -1,15 +1,15 @@
 //! List Handles: what SMB clients have open, of a file, a directory, or all that is below one.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{Failure, ListHandles};
+use lazuli_store::ListHandles;
 
 use crate::answer::Answer;
-use crate::blob::page;
 use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

@@ -1,19 +1,19 @@
 //! List Ranges: where a file has been written, or what has changed since a snapshot; since 2026-10-06 in pages.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::file::ListRanges;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{headers, page};
 use crate::file::place;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::range;
 use crate::wire::xml;
+use crate::wire::{headers, page};
 
 pub const SPEC: Spec = Spec {
     name: "ListRanges",

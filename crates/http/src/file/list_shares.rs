@@ -1,14 +1,14 @@
 //! List Shares.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{Failure, ListShares};
+use lazuli_store::ListShares;
 
 use crate::answer::Answer;
-use crate::blob::page;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

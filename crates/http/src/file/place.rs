@@ -1,10 +1,11 @@
 //! Where a request, or the source that it names, points to.
 
+use lazuli_model::Timestamp;
 use lazuli_model::file::{FilePath, ShareName};
-use lazuli_model::{Refusal, Timestamp};
 use lazuli_store::{FileAt, ShareAt};
 
 use crate::head::{Head, Target};
+use crate::refusal::{Denied, Refusal};
 
 pub fn share(head: &Head) -> Result<ShareAt, Refusal> {
     match &head.target {
@@ -65,7 +66,7 @@ pub fn writable_share(head: &Head) -> Result<ShareAt, Refusal> {
 fn only_now(head: &Head) -> Result<(), Refusal> {
     match head.query.get("sharesnapshot") {
         None => Ok(()),
-        Some(_) => Err(Refusal::ShareSnapshotOperationNotSupported),
+        Some(_) => Err(Denied::ShareSnapshotOperationNotSupported.into()),
     }
 }
 

@@ -1,20 +1,19 @@
 //! Put Range: writes bytes, or clears them to zeros.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::{ClearRange, Entry, PutRange, SetTime};
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::{content, headers};
 use crate::file::{RANGE_MAX, place, smb};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::digest::md5_text;
 use crate::wire::range::{self, ByteRange};
 use crate::wire::structured;
+use crate::wire::{content, headers};
 
 pub const UPDATE: Spec = Spec {
     name: "PutRange",

@@ -1,17 +1,16 @@
 //! Put Range from URL: writes what is read from a file or a blob.
 
-use lazuli_model::Refusal;
 use lazuli_model::file::PutRange;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::file::{RANGE_MAX, place, put_range, source};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources;
 use crate::wire::digest::{crc64_text, parse_crc64};
+use crate::wire::headers;
 use crate::wire::range::ByteRange;
 
 pub const SPEC: Spec = Spec {
@@ -35,7 +34,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         return Err(wrong(&ask.head, "x-ms-source-range").into());
     }
     if to - from > RANGE_MAX {
-        return Err(Refusal::RequestBodyTooLarge { limit: RANGE_MAX }.into());
+        return Err(Denied::RequestBodyTooLarge { limit: RANGE_MAX }.into());
     }
     let put = PutRange { from, written: put_range::written(&ask.head)?, lease: headers::lease_id(&ask.head)? };
     let mut opened = source::open(ask, false).await?;
@@ -75,12 +74,12 @@ fn wrong(head: &Head, header: &'static str) -> Refusal {
 /// What the client says of the source's bytes.
 fn check(head: &Head, crc64: u64) -> Result<(), Refusal> {
     if let Some(user) = head.opt("x-ms-source-content-crc64", parse_crc64)?.filter(|user| *user != crc64) {
-        return Err(Refusal::Crc64Mismatch { user: crc64_text(user), server: crc64_text(crc64) });
+        return Err(Denied::Crc64Mismatch { user: crc64_text(user), server: crc64_text(crc64) }.into());
     }
     let matching = head.opt("x-ms-source-if-match-crc64", parse_crc64)?;
     let differing = head.opt("x-ms-source-if-none-match-crc64", parse_crc64)?;
     if matching.is_some_and(|asked| asked != crc64) || differing == Some(crc64) {
-        return Err(Refusal::ConditionNotMet);
+        return Err(Denied::ConditionNotMet.into());
     }
     Ok(())
 }

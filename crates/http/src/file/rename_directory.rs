@@ -1,10 +1,9 @@
 //! Rename Directory, with all that is in it.
 
-use lazuli_store::Failure;
-
 use crate::answer::Answer;
 use crate::file::{get_directory_properties, rename_file};
 use crate::operation::{By, On, Second, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

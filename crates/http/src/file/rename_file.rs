@@ -1,16 +1,17 @@
 //! Rename File: the destination is in the URL, the source in a header.
 
 use http::StatusCode;
+use lazuli_model::LeaseId;
 use lazuli_model::file::{FilePath, Rename};
-use lazuli_model::{LeaseId, Refusal};
-use lazuli_store::{Failure, FileAt};
+use lazuli_store::FileAt;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::{describe, get_file, place, smb};
 use crate::head::{Head, Target};
 use crate::operation::{AccountNeeds, By, On, Second, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "RenameFile",

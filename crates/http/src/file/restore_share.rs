@@ -1,14 +1,13 @@
 //! Restore Share: brings a deleted share back, if the account keeps them.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::ShareName;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::file::{describe, place};
 use crate::head::Target;
 use crate::operation::{AccountNeeds, By, On, Second, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec { seconds: &[Second { by: By::DeletedShareName, judged_as: &[&RESTORED] }], ..RESTORED };

@@ -1,17 +1,16 @@
 //! Set File Properties: the content's headers, its length, and SMB properties. One of the content's headers sets them all.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::file::SetFileProperties;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::create_file::LENGTH_MAX;
 use crate::file::{describe, place, smb};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, LEASE, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SetFileProperties",

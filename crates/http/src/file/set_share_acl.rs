@@ -2,13 +2,13 @@
 
 use http::StatusCode;
 use lazuli_model::file::SetShareAcl;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::file::place;
 use crate::operation::{Body, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 use crate::wire::xml;
 
 const DOCUMENT_MAX: u64 = 64 << 10;

@@ -1,9 +1,9 @@
 //! The headers that set what a share is: quota, tier, protocol, and what is paid for.
 
-use lazuli_model::Refusal;
 use lazuli_model::file::{PaidBursting, Protocol, RootSquash, ShareSettings, ShareTier};
 
 use crate::head::Head;
+use crate::refusal::Refusal;
 
 /// "Create Share": 1 to 102,400 GiB; a provisioned share of the second kind up to 256 TiB.
 const QUOTA_GIB: std::ops::RangeInclusive<u32> = 1..=262_144;

@@ -1,10 +1,11 @@
 //! The headers that set what SMB and NFS know of a file: attributes, times, permission; mode, owner, group.
 
+use lazuli_model::Timestamp;
 use lazuli_model::blob::ContentHeaders;
 use lazuli_model::file::{Attributes, Format, PermissionKey, SetAttributes, SetPermission, SetPosix, SetSmb, SetTime};
-use lazuli_model::{Refusal, Timestamp};
 
 use crate::head::Head;
+use crate::refusal::Refusal;
 use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
 

@@ -7,22 +7,24 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
 use lazuli_model::blob::{ContentHeaders, ReadBlob};
 use lazuli_model::file::{Entry, ReadFile};
-use lazuli_model::{Conditions, Metadata, Refusal};
-use lazuli_store::{Broken, Failure, FileReader, Reader, ShareAt, Source, Store};
+use lazuli_model::{Conditions, Metadata};
+use lazuli_store::{Broken, FileReader, Reader, ShareAt, Source, Store};
 
 use crate::answer::name;
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
 use crate::file::place;
 use crate::head::{Arrival, Head, PathStyle, Query, Service, Style, Target};
 use crate::operation::{By, Second};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::{Ask, Edge};
 use crate::sources::{self, Fetched, Place};
 use crate::versions::Since;
+use crate::wire::headers;
 
 const URL_MAX: usize = 2048;
 
 /// A source that may be read.
-pub struct Opened {
+pub struct OpenedFile {
     content: Content,
     pub length: u64,
     pub headers: ContentHeaders,
@@ -37,7 +39,7 @@ enum Content {
     Elsewhere(Box<Fetched>),
 }
 
-impl Opened {
+impl OpenedFile {
     /// Only `from..to` is read of it. Refused when it ends before that.
     pub fn narrow(&mut self, from: u64, to: u64) -> Result<(), Refusal> {
         let has_all = match &mut self.content {
@@ -52,11 +54,11 @@ impl Opened {
             // Another host was asked for the range, and has sent no more than that.
             Content::Elsewhere(_) => to - from == self.length,
         };
-        if has_all { Ok(()) } else { Err(Refusal::InvalidRange) }
+        if has_all { Ok(()) } else { Err(Denied::InvalidRange.into()) }
     }
 }
 
-impl Source for Opened {
+impl Source for OpenedFile {
     fn next(&mut self) -> std::pin::Pin<Box<dyn Future<Output = Result<Option<bytes::Bytes>, Broken>> + Send + '_>> {
         match &mut self.content {
             Content::File(reader) => Source::next(reader.as_mut()),
@@ -68,7 +70,7 @@ impl Source for Opened {
 
 /// Opens what `x-ms-copy-source` names. `implied`: who holds the account's key, or a token, need not prove it again for a file of
 /// the same account, as Copy File has it.
-pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
+pub async fn open(ask: &mut Ask, implied: bool) -> Result<OpenedFile, Failure> {
     let naming = ask.required_naming(By::CopySource)?;
     let second = naming.second;
     let uri: Option<Uri> = naming.text.parse().ok().filter(|_| naming.text.len() <= URL_MAX);
@@ -94,7 +96,7 @@ pub async fn open(ask: &mut Ask, implied: bool) -> Result<Opened, Failure> {
     match opened {
         Ok(opened) => Ok(opened),
         // Rule F4.
-        Err(Failure::Refused(refusal)) if near && is_absent(&refusal) => Err(Refusal::ResourceNotFound.into()),
+        Err(Failure::Refused(refusal)) if near && is_absent(&refusal) => Err(Denied::ResourceNotFound.into()),
         Err(Failure::Refused(refusal)) => Err(sources::unverified(ask, refusal).into()),
         Err(broken) => Err(broken),
     }
@@ -110,23 +112,23 @@ fn nowhere() -> Refusal {
 }
 
 fn is_absent(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::ResourceNotFound | Refusal::ShareNotFound | Refusal::ParentNotFound)
+    matches!(refusal, Refusal::Denied(Denied::ResourceNotFound | Denied::ShareNotFound | Denied::ParentNotFound))
 }
 
 /// A file is as long as its source, so that has to be known.
-fn elsewhere(fetched: Fetched) -> Result<Opened, Failure> {
+fn elsewhere(fetched: Fetched) -> Result<OpenedFile, Failure> {
     let length = fetched.length.ok_or(Refusal::MissingContentLengthHeader)?;
     let (headers, metadata) = (fetched.blob.headers.clone(), fetched.blob.metadata.clone());
-    Ok(Opened { content: Content::Elsewhere(Box::new(fetched)), length, headers, metadata, file: None })
+    Ok(OpenedFile { content: Content::Elsewhere(Box::new(fetched)), length, headers, metadata, file: None })
 }
 
-async fn read(edge: &Edge, store: &Store, second: &Second, head: &Head, owned: bool) -> Result<Opened, Failure> {
+async fn read(edge: &Edge, store: &Store, second: &Second, head: &Head, owned: bool) -> Result<OpenedFile, Failure> {
     match head.service {
         Service::File => {
             let (mut reader, at) = open_file(edge, store, second, head, owned).await?;
             let entry = reader.entry.clone();
             reader.seek(0, entry.node.length);
-            Ok(Opened {
+            Ok(OpenedFile {
                 length: entry.node.length,
                 headers: entry.node.headers.clone(),
                 metadata: entry.node.metadata.clone(),
@@ -147,7 +149,7 @@ async fn read(edge: &Edge, store: &Store, second: &Second, head: &Head, owned: b
             encryption::unlock(store, &at.account, encryption::customer_key(head)?, &mut reader).await?;
             let length = reader.blob.content.length;
             reader.seek(0, length);
-            Ok(Opened {
+            Ok(OpenedFile {
                 length,
                 headers: reader.blob.headers.clone(),
                 metadata: reader.blob.metadata.clone(),
@@ -200,7 +202,7 @@ pub fn source_head(head: &Head, uri: Uri, known: Option<Service>, implied: bool)
     }
     // Observed in 2022: Copy File asks for its source in the manner of old, to which nobody is told to authenticate.
     if !implied || head.has(Since::SourceFault) {
-        let version = HeaderValue::try_from(head.version.to_string()).map_err(|_| Refusal::InternalError)?;
+        let version = HeaderValue::try_from(head.version.to_string()).map_err(|_| Denied::InternalError)?;
         parts.headers.insert(name::VERSION.clone(), version);
     }
     let mut source = Head::read(parts, arrival)?;

@@ -13,11 +13,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lazuli_model::Refusal;
-
 use super::Query;
 use crate::accounts::Account;
 use crate::auth::Proven;
+use crate::refusal::Refusal;
 
 /// Longer queries are rare, and connections are many.
 const TEXT_MAX: usize = 1024;

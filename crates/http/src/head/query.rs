@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lazuli_model::Refusal;
+use crate::refusal::Refusal;
 
 /// The query's parameters, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,16 +1,15 @@
 //! Get and Set Access Control, of a path or of the root directory.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::{ReadBlob, Which};
 use lazuli_model::lake::{Acl, Mode, SetAccessControl};
-use lazuli_store::Failure;
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const GET: Spec = Spec {
     name: "GetAccessControl",
@@ -48,12 +47,12 @@ async fn get(ask: &mut Ask) -> Result<Answer, Failure> {
     own::flag(head, "upn")?;
     let at = own::path_at(head)?;
     if at.path.is_root() && !ask.settings.hierarchical_namespace {
-        return Err(Refusal::HierarchicalNamespaceNotEnabled.into());
+        return Err(Denied::HierarchicalNamespaceNotEnabled.into());
     }
     let read = ReadBlob { which: Which::Current, key: None, conditions, lease };
     // Who may is told without the key of what is in it.
     let found = ask.store.path_access(&at, read, true).await?;
-    let node = found.node.ok_or(Refusal::HierarchicalNamespaceNotEnabled)?;
+    let node = found.node.ok_or(Denied::HierarchicalNamespaceNotEnabled)?;
     let answer = Answer::new(StatusCode::OK).etag(found.blob.etag, found.blob.modified);
     Ok(own::owners(answer, &node).text(&name::ACL, node.access.acl().to_string()))
 }
@@ -62,7 +61,7 @@ async fn set(ask: &mut Ask) -> Result<Answer, Failure> {
     let head = &ask.head;
     let text = |header: &str| head.text(header).map(str::to_owned);
     if head.says("x-ms-acl") && head.says("x-ms-permissions") {
-        return Err(Refusal::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() }.into());
+        return Err(Denied::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() }.into());
     }
     let set = SetAccessControl {
         owner: text("x-ms-owner"),

@@ -1,14 +1,14 @@
 //! Set Access Control Recursive: the lists of a directory and of all below it, so many at a time.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::lake::{Acl, Change};
-use lazuli_store::{AccessWalk, AccessWalked, Failure};
+use lazuli_store::{AccessWalk, AccessWalked};
 use serde_json::{Value, json};
 
 use super::headers as own;
 use crate::answer::{Answer, Payload, name};
 use crate::operation::{AccountNeeds, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 
 /// "Path - Update": what one call tries at most, and where nobody says.

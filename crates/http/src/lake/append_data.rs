@@ -1,16 +1,16 @@
 //! Append: bytes at a position, seen by nobody before a flush; or with one.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::lake::{AppendData, FlushData, LeaseStep};
-use lazuli_store::Failure;
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::{content, encryption, headers};
+use crate::blob::encryption;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::digest::{crc64_text, md5_text};
+use crate::wire::{content, headers};
 
 /// "Path - Update": what one append may carry.
 const MOST: u64 = 4000 << 20;
@@ -45,7 +45,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     if received.length == 0 {
         return Err(Refusal::InvalidHeaderValue { header: "Content-Length".into(), value: "0".into() }.into());
     }
-    let end = position.checked_add(received.length).ok_or(Refusal::InvalidRange)?;
+    let end = position.checked_add(received.length).ok_or(Denied::InvalidRange)?;
     let flush = flush.then(|| {
         // The file takes the type of this request (observed).
         let headers = lazuli_model::blob::ContentHeaders { content_type, ..Default::default() };

@@ -1,18 +1,19 @@
 //! Create: an empty file, or a directory.
 
 use http::{HeaderValue, StatusCode};
+use lazuli_model::LeaseId;
 use lazuli_model::blob::Encryption;
 use lazuli_model::lake::{Acl, CreatePath, Mode};
 use lazuli_model::lease::Length;
-use lazuli_model::{LeaseId, Refusal};
-use lazuli_store::Failure;
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, headers, set_blob_expiry};
+use crate::blob::{encryption, set_blob_expiry};
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "CreatePath",
@@ -30,7 +31,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = own::path_at(&ask.head)?;
     let create = parse(ask, encryption::settle(ask).await?)?;
     let made = ask.store.create_path(&at, create).await;
-    if let Err(Failure::Refused(Refusal::PathAlreadyExists { is_directory })) = made
+    if let Err(lazuli_store::Failure::Refused(Denied::PathAlreadyExists { is_directory })) = made
         && ask.head.has(Since::ExistingPath)
     {
         let kind = HeaderValue::from_static(if is_directory { "directory" } else { "file" });
@@ -60,7 +61,7 @@ fn parse(ask: &Ask, encryption: Encryption) -> Result<CreatePath, Refusal> {
     };
     let text = |header: &str| head.text(header).map(str::to_owned);
     if head.says("x-ms-acl") && head.says("x-ms-permissions") {
-        return Err(Refusal::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() });
+        return Err(Denied::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() }.into());
     }
     Ok(CreatePath {
         is_directory,

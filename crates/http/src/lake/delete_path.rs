@@ -1,14 +1,15 @@
 //! Delete: a file, or a directory with or without what is in it.
 
 use http::StatusCode;
-use lazuli_store::{DeletePath, DeletedPath, Failure};
+use lazuli_store::{DeletePath, DeletedPath};
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "DeletePath",

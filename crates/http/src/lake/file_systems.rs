@@ -1,17 +1,18 @@
 //! File systems by this endpoint: create, properties, delete, list; and the probe of the account.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::container::{CreateContainer, DeleteContainer, ReadContainer, SetContainerMetadata};
-use lazuli_store::{Failure, ListContainers};
+use lazuli_store::ListContainers;
 use serde_json::{Value, json};
 
 use super::headers as own;
 use crate::answer::{Answer, name};
 use crate::blob::create_container::permitted_access;
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
 use crate::operation::{ANY, AccountNeeds, DATES, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 const OF_FILE_SYSTEM: Spec =
     Spec { on: On::Container, when: &[When::QueryIs("resource", "filesystem")], lake: true, ..Spec::PLAIN };

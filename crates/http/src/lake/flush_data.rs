@@ -1,16 +1,16 @@
 //! Flush: what was appended, up to a position, becomes the file's.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::Encryption;
 use lazuli_model::lake::FlushData;
-use lazuli_store::Failure;
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "FlushData",

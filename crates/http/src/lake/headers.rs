@@ -5,14 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use lazuli_model::blob::{ContentHeaders, PutBlob};
 use lazuli_model::lake::{CreatePath, LakePath, LeaseStep, Node};
 use lazuli_model::lease::Length;
-use lazuli_model::{ContainerName, LeaseId, Metadata, Refusal};
+use lazuli_model::{ContainerName, LeaseId, Metadata};
 use lazuli_store::{BlobItem, PathAt};
 
 use crate::answer::{Answer, name};
-use crate::blob::headers::DEFAULT_TYPE;
 use crate::head::{Head, Target};
+use crate::refusal::Refusal;
 use crate::versions::Since;
 use crate::wire::digest::parse_kept_md5;
+use crate::wire::headers::DEFAULT_TYPE;
 
 const FOLDER: &str = "hdi_isfolder";
 
@@ -41,7 +42,7 @@ pub fn properties(head: &Head) -> Result<Option<Metadata>, Refusal> {
         pairs.push((name.trim().to_owned(), String::from_utf8(value).map_err(|_| invalid())?));
     }
     pairs.retain(|(name, _)| !name.eq_ignore_ascii_case(FOLDER));
-    Metadata::new(pairs).map(Some)
+    Ok(Some(Metadata::new(pairs)?))
 }
 
 pub fn properties_text(metadata: &Metadata) -> Option<String> {

@@ -3,12 +3,12 @@
 use http::StatusCode;
 use lazuli_model::blob::LeaseBlob;
 use lazuli_model::lease::Action;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::{headers, lease};
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::{headers, lease};
 
 pub const SPEC: Spec = Spec {
     name: "LeasePath",

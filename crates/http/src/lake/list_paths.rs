@@ -1,16 +1,17 @@
 //! List Paths: what is in a directory, or all below it.
 
 use http::StatusCode;
+use lazuli_model::Timestamp;
 use lazuli_model::blob::Encryption;
 use lazuli_model::lake::LakePath;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{Failure, ListPaths, PathAt, PathItem, PathPage};
+use lazuli_store::{ListPaths, PathAt, PathItem, PathPage};
 use serde_json::{Map, Value};
 
 use super::headers as own;
 use crate::answer::{Answer, name};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 

@@ -22,10 +22,10 @@ pub(crate) mod refuse;
 pub(crate) use headers::{describe_node, directory_of, folder_metadata, is_directory, resource_type, says_folder};
 
 use http::Method;
-use lazuli_model::Refusal;
 
 use crate::head::{Head, Service};
 use crate::operation::{Operation, Spec, served_table};
+use crate::refusal::Refusal;
 
 pub static SERVED: &[Operation] = served_table![
     append_data::SPEC,

@@ -1,17 +1,19 @@
 //! Get Properties and Get Status, by HEAD on this endpoint; Set Properties.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::blob::ReadBlob;
 use lazuli_model::lake::SetPathProperties;
-use lazuli_store::{Failure, PathAccess};
+use lazuli_store::PathAccess;
 
 use super::headers as own;
 use crate::answer::{Answer, name};
-use crate::blob::{encryption, headers};
+use crate::blob::encryption;
+use crate::head::Style;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::digest::md5_text;
+use crate::wire::headers;
 
 pub const GET: Spec = Spec {
     name: "GetPathProperties",
@@ -86,7 +88,21 @@ fn describe(ask: &Ask, found: &PathAccess, whole: bool) -> Answer {
         .optional(&name::CONTENT_DISPOSITION, kept.disposition.as_deref())
         .optional(&name::CONTENT_MD5, kept.md5.as_ref().map(md5_text))
         .optional(&name::PROPERTIES, own::properties_text(&blob.metadata));
-    headers::lease(answer, blob.lease, ask.head.now)
+    let answer = headers::lease(answer, blob.lease, ask.head.now);
+    match ask.head.style {
+        Style::Host => answer,
+        // Clients that know one host in path style (C++, AzCopy) ask it for what Get Blob Properties tells.
+        Style::Path => as_blob(answer, found),
+    }
+}
+
+fn as_blob(answer: Answer, found: &PathAccess) -> Answer {
+    let answer = answer.constant(&name::BLOB_TYPE, crate::blob::headers::kind_text(found.blob.kind));
+    let answer = headers::metadata_of(answer, &found.blob.metadata);
+    match found.node.as_ref().is_some_and(|node| node.is_directory) {
+        true => answer.constant(&name::META_IS_FOLDER, "true"),
+        false => answer,
+    }
 }
 
 async fn set(ask: &mut Ask) -> Result<Answer, Failure> {

@@ -1,10 +1,9 @@
 //! Read: a file's bytes, on this endpoint as on the Blob endpoint.
 
-use lazuli_store::Failure;
-
 use crate::answer::Answer;
 use crate::blob::get_blob;
 use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -2,11 +2,11 @@
 
 use http::{HeaderMap, StatusCode};
 use hyper::ext::ReasonPhrase;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
+use lazuli_model::Timestamp;
 use serde_json::json;
 
 use crate::answer::{Answer, name};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::status::{self, Status, Subject};
 
 /// The code and message of a refusal, as this endpoint words it.
@@ -16,70 +16,70 @@ use crate::status::{self, Status, Subject};
 )]
 pub fn status(failure: &Failure) -> Status {
     let say = Status::new;
-    let Failure::Refused(refusal) = failure else { return status::of_failure(failure, Subject::Blob) };
-    match refusal {
-        Refusal::BlobNotFound | Refusal::BlobSoftDeleted => {
+    let Failure::Refused(Refusal::Denied(denied)) = failure else { return status::of_failure(failure, Subject::Blob) };
+    match denied {
+        Denied::BlobNotFound | Denied::BlobSoftDeleted => {
             say(404, "PathNotFound", "The specified path does not exist.")
         }
-        Refusal::ContainerNotFound => say(404, "FilesystemNotFound", "The specified filesystem does not exist."),
-        Refusal::ContainerAlreadyExists => {
+        Denied::ContainerNotFound => say(404, "FilesystemNotFound", "The specified filesystem does not exist."),
+        Denied::ContainerAlreadyExists => {
             say(409, "FilesystemAlreadyExists", "The specified filesystem already exists.")
         }
-        Refusal::ContainerBeingDeleted => {
+        Denied::ContainerBeingDeleted => {
             say(409, "FilesystemBeingDeleted", "The specified filesystem is being deleted.")
         }
-        Refusal::BlobAlreadyExists => say(409, "PathAlreadyExists", "The specified path already exists."),
-        Refusal::LeaseIdMissing => say(
+        Denied::BlobAlreadyExists => say(409, "PathAlreadyExists", "The specified path already exists."),
+        Denied::LeaseIdMissing => say(
             412,
             "LeaseIdMissing",
             "There is currently a lease on the resource and no lease ID was specified in the request.",
         ),
-        Refusal::LeaseNotPresentWithBlobOperation | Refusal::LeaseNotPresentWithContainerOperation => {
+        Denied::LeaseNotPresentWithBlobOperation | Denied::LeaseNotPresentWithContainerOperation => {
             say(412, "LeaseNotPresent", "There is currently no lease on the resource.")
         }
-        Refusal::LeaseNotPresentWithLeaseOperation => {
+        Denied::LeaseNotPresentWithLeaseOperation => {
             say(409, "LeaseNotPresent", "There is currently no lease on the resource.")
         }
-        Refusal::LeaseIdMismatchWithBlobOperation | Refusal::LeaseIdMismatchWithContainerOperation => say(
+        Denied::LeaseIdMismatchWithBlobOperation | Denied::LeaseIdMismatchWithContainerOperation => say(
             412,
             "LeaseIdMismatch",
             "The lease ID specified did not match the lease ID for the resource with the specified lease operation.",
         ),
-        Refusal::LeaseIdMismatchWithLeaseOperation => say(
+        Denied::LeaseIdMismatchWithLeaseOperation => say(
             409,
             "LeaseIdMismatch",
             "The lease ID specified did not match the lease ID for the resource with the specified lease operation.",
         ),
-        Refusal::SourceConditionNotMet => say(
+        Denied::SourceConditionNotMet => say(
             412,
             "SourceConditionNotMet",
             "The source condition specified using HTTP conditional header(s) is not met.",
         ),
-        Refusal::Md5Mismatch { .. } => say(
+        Denied::Md5Mismatch { .. } => say(
             400,
             "Md5Mismatch",
             "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
         ),
-        Refusal::Crc64Mismatch { .. } => say(
+        Denied::Crc64Mismatch { .. } => say(
             400,
             "Crc64Mismatch",
             "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.",
         ),
         // On this endpoint a request without credentials is 403 and gets no challenge (observed).
-        Refusal::NoAuthenticationInformation | Refusal::ResourceNotFound => {
-            status::of(&Refusal::AuthenticationFailed { detail: "".into() })
+        Denied::NoAuthenticationInformation | Denied::ResourceNotFound => {
+            status::denied::of(&Denied::AuthenticationFailed { detail: "".into() }, Subject::Blob)
         }
-        Refusal::ResourceTypeMismatch => say(
+        Denied::ResourceTypeMismatch => say(
             409,
             "PathConflict",
             "The specified path, or an element of the path, exists and its resource type is invalid for this operation.",
         ),
-        Refusal::DirectoryNotEmpty => say(
+        Denied::DirectoryNotEmpty => say(
             409,
             "DirectoryNotEmpty",
             "The recursive query parameter value must be true to delete a non-empty directory.",
         ),
-        refusal => status::of(refusal),
+        denied => status::denied::of(denied, Subject::Blob),
     }
 }
 
@@ -95,14 +95,14 @@ pub fn answer(failure: &Failure, beside: HeaderMap, head_only: bool, request_id:
     }
     let message = format!("{}\nRequestId:{request_id}\nTime:{}", status.message, now.to_iso());
     let error = json!({ "code": status.code, "message": message }).to_string();
-    let body = match failure {
+    let body = match status.details.as_slice() {
         // A blank behind the comma, as observed.
-        Failure::Refused(Refusal::InvalidHeaderValue { header, value }) => {
+        [("HeaderName", header), ("HeaderValue", value)] => {
             let (header, value) = (json!(header), json!(value));
             let detail = format!(",\"detail\":{{\"HeaderName\":{header}, \"HeaderValue\":{value}}}}}");
             format!("{{\"error\":{}{detail}}}", error.trim_end_matches('}'))
         }
-        Failure::Refused(_) | Failure::Broken(_) => format!("{{\"error\":{error}}}"),
+        _ => format!("{{\"error\":{error}}}"),
     };
     answer.json("application/json;charset=utf-8", body)
 }

@@ -3,17 +3,19 @@
 use http::StatusCode;
 use lazuli_model::conditions::Match;
 use lazuli_model::lake::RenamePath;
-use lazuli_model::{Conditions, LeaseId, Refusal, Timestamp};
-use lazuli_store::{Failure, PathAt};
+use lazuli_model::{Conditions, LeaseId, Timestamp};
+use lazuli_store::PathAt;
 use percent_encoding::percent_decode_str;
 
 use super::headers as own;
 use crate::answer::Answer;
-use crate::blob::{get_blob, headers};
-use crate::head::{Head, Target};
+use crate::blob::get_blob;
+use crate::head::{Head, Style, Target};
 use crate::operation::{AccountNeeds, By, DATES, ETAGS, LEASE, On, Second, Spec, When};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "RenamePath",
@@ -54,10 +56,17 @@ async fn source(ask: &Ask) -> Result<PathAt, Failure> {
     let (path, query) = naming.text.split_once('?').unwrap_or((naming.text, ""));
     let decoded = percent_decode_str(path).decode_utf8().map_err(|_| naming.invalid())?;
     let rest = decoded.strip_prefix('/').unwrap_or(&decoded);
+    let rest = if names_account(&ask.head) { rest.split_once('/').map_or("", |(_, rest)| rest) } else { rest };
     let (container, path) = rest.split_once('/').ok_or_else(|| naming.invalid())?;
     let target = Target::Blob { container: container.to_owned(), blob: path.to_owned() };
     ask.permit_second(naming.second, target.clone(), query).await?;
     Ok(own::path_at(&Head { target, ..ask.head.clone() })?)
+}
+
+/// Whether the account stands in the source and not in the URL, as some clients have it in path style.
+fn names_account(head: &Head) -> bool {
+    let first = head.raw_path.split('/').nth(1).unwrap_or_default();
+    head.style == Style::Path && first != head.account
 }
 
 fn parse(head: &Head) -> Result<RenamePath, Refusal> {

@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::queue::DeleteMessage;
-use lazuli_store::Failure;
 
 use super::parameters;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -1,10 +1,10 @@
 //! Delete Queue.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -1,14 +1,14 @@
 //! Get Messages.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::queue::GetMessages;
-use lazuli_store::{Delivery, Failure};
+use lazuli_store::Delivery;
 
 use crate::answer::Answer;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec, When};
 use crate::queue::fresh;
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
 
@@ -33,7 +33,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let deliveries = ask.store.get_messages(&ask.head.queue_at()?, get).await?;
     for Delivery { message, .. } in &deliveries {
-        ask.touches_message(message.id, message.dequeued, message.place.visible);
+        ask.touches_message(message);
     }
     Ok(fresh(Answer::new(StatusCode::OK)).xml(xml::got_messages(&deliveries)))
 }

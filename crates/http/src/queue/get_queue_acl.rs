@@ -1,11 +1,11 @@
 //! Get Queue ACL. No SAS gives it: who may is for the owner to see.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::operation::{On, Spec};
 use crate::queue::fresh;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

@@ -1,13 +1,13 @@
 //! Get Queue Metadata, and about how many messages there are.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::{Answer, name};
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, On, Spec};
 use crate::queue::fresh;
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "GetQueueMetadata",

@@ -1,15 +1,15 @@
 //! List Queues.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
-use lazuli_store::{Failure, ListQueues};
+use lazuli_store::ListQueues;
 
 use crate::answer::Answer;
-use crate::blob::page;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
 use crate::queue::fresh;
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page;
 use crate::wire::xml;
 
 pub const SPEC: Spec = Spec {

@@ -1,7 +1,9 @@
 //! The parameters of requests about messages, read and held to their ranges.
 
+use lazuli_model::Version;
 use lazuli_model::queue::{BATCH_MAX, Receipt, TEXT_MAX, VISIBILITY_SECONDS, WEEK_SECONDS};
-use lazuli_model::{Refusal, Version};
+
+use crate::refusal::{Denied, Refusal};
 
 /// Since then a message may live longer than a week, and forever.
 const LIVES_LONGER: Version = Version::new(2017, 7, 29);
@@ -51,7 +53,7 @@ fn is_large(text: &str) -> bool {
 /// A message's text, measured as it would be stored. Observed: the service calls the body too large, and not the message.
 pub fn text(text: &str) -> Result<String, Refusal> {
     if text.len() > TEXT_MAX {
-        return Err(Refusal::RequestBodyTooLarge { limit: TEXT_MAX as u64 });
+        return Err(Denied::RequestBodyTooLarge { limit: TEXT_MAX as u64 }.into());
     }
     Ok(text.to_owned())
 }
@@ -140,6 +142,6 @@ mod tests {
         assert_eq!(most(Some("33")), Err(detail));
         assert!(text(&"é".repeat(TEXT_MAX / 2)).is_ok());
         let limit = TEXT_MAX as u64;
-        assert_eq!(text(&format!("a{}", "é".repeat(TEXT_MAX / 2))), Err(Refusal::RequestBodyTooLarge { limit }));
+        assert_eq!(text(&format!("a{}", "é".repeat(TEXT_MAX / 2))), Err(Denied::RequestBodyTooLarge { limit }.into()));
     }
 }

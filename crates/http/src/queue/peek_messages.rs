@@ -1,12 +1,12 @@
 //! Peek Messages.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use super::parameters;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec, When};
 use crate::queue::fresh;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

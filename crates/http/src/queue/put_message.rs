@@ -1,15 +1,14 @@
 //! Put Message.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::queue::PutMessage;
-use lazuli_store::Failure;
 
 use super::parameters;
 use crate::answer::Answer;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::queue::DOCUMENT_MAX;
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::versions::Since;
 use crate::wire::xml;
@@ -28,7 +27,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let put = parse(&ask.head, &document, (ask.ids)())?;
     let message = ask.store.put_message(&ask.head.queue_at()?, put).await?;
-    ask.touches_message(message.id, message.dequeued, message.place.visible);
+    ask.touches_message(&message);
     let answer = Answer::new(StatusCode::CREATED);
     Ok(if ask.head.lacks(Since::MessageTold) { answer } else { answer.xml(xml::put_message(&message)) })
 }

@@ -1,10 +1,10 @@
 //! Set Queue ACL: the stored policies, all replaced at once.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
 use crate::operation::{Body, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

@@ -1,12 +1,12 @@
 //! Set Queue Metadata: all of it at once.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::headers;
 
 pub const SPEC: Spec = Spec {
     name: "SetQueueMetadata",

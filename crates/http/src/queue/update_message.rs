@@ -1,15 +1,14 @@
 //! Update Message: a body is its new text; without one only its visibility changes.
 
 use http::StatusCode;
-use lazuli_model::Refusal;
 use lazuli_model::queue::UpdateMessage;
-use lazuli_store::Failure;
 
 use super::parameters;
 use crate::answer::{Answer, name};
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
 use crate::queue::DOCUMENT_MAX;
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::xml;
 
@@ -27,7 +26,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let document = ask.body.document(DOCUMENT_MAX).await?;
     let update = parse(&ask.head, &document)?;
     let message = ask.store.update_message(&ask.head.queue_at()?, update).await?;
-    ask.touches_message(message.id, message.dequeued, message.place.visible);
+    ask.touches_message(&message);
     Ok(Answer::new(StatusCode::NO_CONTENT)
         .text(&name::POP_RECEIPT, message.receipt().to_string())
         .date(&name::TIME_NEXT_VISIBLE, message.place.visible))

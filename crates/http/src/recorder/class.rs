@@ -3,8 +3,17 @@
 use lazuli_model::Refusal;
 use lazuli_model::table::Refused;
 
-pub(crate) fn is_conflict(refusal: &Refusal) -> bool {
-    by_condition(refusal) || by_lease(refusal) || by_receipt(refusal) || by_open(refusal) || by_table(refusal)
+use crate::refusal;
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "what is wrong with a request as such is nobody else's doing")]
+pub(crate) fn is_conflict(refusal: &refusal::Refusal) -> bool {
+    match refusal {
+        refusal::Refusal::Denied(denied) => {
+            by_condition(denied) || by_lease(denied) || by_receipt(denied) || by_open(denied) || by_table(denied)
+        }
+        refusal::Refusal::InBatch { refusal, .. } => is_conflict(refusal),
+        _ => false,
+    }
 }
 
 fn by_condition(refusal: &Refusal) -> bool {
@@ -66,9 +75,6 @@ fn by_open(refusal: &Refusal) -> bool {
 }
 
 fn by_table(refusal: &Refusal) -> bool {
-    if let Refusal::Table(Refused::InBatch { refusal, .. }) = refusal {
-        return is_conflict(refusal);
-    }
     matches!(
         refusal,
         Refusal::Table(

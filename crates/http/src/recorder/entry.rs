@@ -1,27 +1,15 @@
-//! One record, as it is noted, kept and shown. Kept is a run of bytes:
-//!
-//! ```text
-//! length u32 │ seq u64 │ at u64 │ found u8, made u64, lease u128 │ request u128 │ row u16 │ status u16 │ refused u8
-//! │ address 17 bytes │ rule u64 │ texts, each u16 + bytes │ count u16, of messages: id u128, dequeues u32, visible u64
-//! ```
+//! One record, as it is noted and shown.
 
-use std::cell::RefCell;
-use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
-use lazuli_model::table::Key;
-use lazuli_model::{LeaseId, Refusal, Timestamp};
+use lazuli_model::Timestamp;
+use lazuli_model::table::{Key, Tag};
 use lazuli_store::{Sight, Sighted};
 use serde::{Serialize, Serializer};
 
 use crate::auth::Identity;
-use crate::head::{Head, Service, Target, guid};
-use crate::operation;
-use crate::table;
-
-/// Longer texts are cut: who writes them has no use for the rest, and who fills the record should not.
-const OBJECT_MAX: usize = 2_400;
-const TEXT_MAX: usize = 128;
+use crate::head::{Head, guid};
+use crate::refusal::Refusal;
 
 /// What an operation has told of what it touched, where the request itself does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,11 +20,21 @@ pub(crate) struct Touched {
     pub refused: Option<(usize, Refusal)>,
 }
 
-/// Which entity.
+/// Which entity, and what is done to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntityKey {
     pub table: String,
     pub key: Key,
+    pub act: EntityAct,
+    /// The ETag that this change of a batch names.
+    pub expects: Option<Tag>,
+}
+
+/// As far as those who come later mind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntityAct {
+    Write,
+    Delete,
 }
 
 /// What is noted of a request that has been decided.
@@ -49,12 +47,16 @@ pub(crate) struct Note<'a> {
     pub code: &'static str,
     pub refused: bool,
     pub etag: Option<&'a str>,
+    /// It is about a lease.
+    pub lease_call: bool,
     /// The lease id that the answer names.
     pub lease: Option<&'a str>,
     pub sight: Sight,
     /// Of an entity that the path does not name.
     pub entity: Option<&'a EntityKey>,
     pub messages: &'a [Message],
+    /// The version of the message that the receipt of the request names.
+    pub receipt: Option<u32>,
     /// The rule of the lab that had a hand in it; 0 if none had.
     pub rule: u64,
 }
@@ -67,10 +69,13 @@ pub struct Message {
     pub dequeues: u32,
     #[serde(serialize_with = "as_iso")]
     pub visible: Timestamp,
+    /// Raised whenever a receipt is given: each names one.
+    #[serde(skip)]
+    pub version: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Asked {
+pub struct Conditional {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub if_match: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -98,6 +103,16 @@ pub struct LeaseCall {
     pub seconds: Option<i64>,
 }
 
+/// A range of bytes that was locked or given up; `to` is exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LockedRange {
+    #[serde(serialize_with = "as_digits")]
+    pub from: u64,
+    #[serde(serialize_with = "as_digits")]
+    pub to: u128,
+    pub exclusive: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Record {
     pub seq: u64,
@@ -109,6 +124,8 @@ pub struct Record {
     /// `SERVICE/ACCOUNT/REST`
     pub object: String,
     pub operation: &'static str,
+    /// Of HTTP; zero for SMB, whose statuses have names.
+    #[serde(skip_serializing_if = "is_zero")]
     pub status: u16,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
@@ -123,16 +140,30 @@ pub struct Record {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub etag: String,
     #[serde(skip_serializing_if = "is_empty")]
-    pub asked: Asked,
+    pub asked: Conditional,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseCall>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
+    /// The SMB handle that it opened or used.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_digits_of")]
+    pub handle: Option<u64>,
+    /// The SMB handle that was in its way.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_digits_of")]
+    pub held_by: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<LockedRange>,
     #[serde(rename = "rehearsed", skip_serializing_if = "Option::is_none")]
     pub rule: Option<u64>,
     /// What the decision saw.
     #[serde(skip)]
     pub found: Sighted,
+    /// It deleted what it is about.
+    #[serde(skip)]
+    pub deletes: bool,
+    /// The version of the message that its receipt named.
+    #[serde(skip)]
+    pub receipt: Option<u32>,
 }
 
 impl Record {
@@ -163,8 +194,12 @@ pub(super) fn made(etag: &str) -> Option<Timestamp> {
     of_blob.or_else(|| lazuli_model::table::Tag::parse(etag).map(|tag| tag.0))
 }
 
-fn is_empty(asked: &Asked) -> bool {
-    *asked == Asked::default()
+fn is_zero(status: &u16) -> bool {
+    *status == 0
+}
+
+fn is_empty(asked: &Conditional) -> bool {
+    *asked == Conditional::default()
 }
 
 fn as_iso<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
@@ -178,263 +213,22 @@ fn as_etag<S: Serializer>(made: &Option<Timestamp>, to: S) -> Result<S::Ok, S::E
     }
 }
 
+/// Browsers have no numbers of 64 bits.
+fn as_digits<S: Serializer>(number: &impl ToString, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&number.to_string())
+}
+
+fn as_digits_of<S: Serializer>(number: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => as_digits(number, to),
+        None => to.serialize_none(),
+    }
+}
+
 fn as_guid<S: Serializer>(id: &u128, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&guid(*id))
 }
 
 fn as_kind<S: Serializer>(refused: &bool, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(if *refused { "refusal" } else { "change" })
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Hands the bytes of a record to `done`, which writes its number.
-pub(super) fn encode(note: &Note<'_>, done: impl FnOnce(&mut [u8])) {
-    SCRATCH.with_borrow_mut(|out| {
-        out.clear();
-        write(out, note);
-        let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
-        out[..4].copy_from_slice(&length.to_le_bytes());
-        done(out);
-    });
-}
-
-fn write(out: &mut Vec<u8>, note: &Note<'_>) {
-    let head = note.head;
-    out.extend_from_slice(&[0; 12]);
-    let at = if note.sight.at.0 == 0 { head.now.ticks() } else { note.sight.at.0 };
-    out.extend_from_slice(&at.to_le_bytes());
-    let (found, made, lease) = match note.sight.found {
-        Sighted::Unknown => (0u8, 0, 0),
-        Sighted::Nothing => (1, 0, 0),
-        Sighted::Made(made, None) => (2, made.ticks(), 0),
-        Sighted::Made(made, Some(LeaseId(id))) => (3, made.ticks(), id),
-    };
-    out.push(found);
-    out.extend_from_slice(&made.to_le_bytes());
-    out.extend_from_slice(&lease.to_le_bytes());
-    out.extend_from_slice(&head.request_id.to_le_bytes());
-    out.extend_from_slice(&u16::try_from(note.row).unwrap_or(u16::MAX).to_le_bytes());
-    out.extend_from_slice(&note.status.to_le_bytes());
-    out.push(u8::from(note.refused));
-    match head.peer.to_canonical() {
-        IpAddr::V4(address) => {
-            out.push(4);
-            out.extend_from_slice(&address.to_ipv6_mapped().octets());
-        }
-        IpAddr::V6(address) => {
-            out.push(6);
-            out.extend_from_slice(&address.octets());
-        }
-    }
-    out.extend_from_slice(&note.rule.to_le_bytes());
-    texts(out, note);
-    out.extend_from_slice(&u16::try_from(note.messages.len()).unwrap_or(u16::MAX).to_le_bytes());
-    for message in note.messages.iter().take(u16::MAX.into()) {
-        out.extend_from_slice(&message.id.to_le_bytes());
-        out.extend_from_slice(&message.dequeues.to_le_bytes());
-        out.extend_from_slice(&message.visible.ticks().to_le_bytes());
-    }
-}
-
-fn texts(out: &mut Vec<u8>, note: &Note<'_>) {
-    let head = note.head;
-    let said = |name: &str| head.text(name).unwrap_or_default();
-    framed(out, OBJECT_MAX, |out| object(out, head, note.entity));
-    text(out, said("x-ms-client-request-id"));
-    text(out, said("user-agent"));
-    framed(out, TEXT_MAX, |out| principal(out, note.identity, head));
-    text(out, note.code);
-    text(out, note.etag.unwrap_or_default());
-    // What a change asked for was met, and is not looked up: most requests are plain changes.
-    let is_lease_call = head.query.get("comp").is_some_and(|comp| comp.eq_ignore_ascii_case("lease"));
-    let asked = |name: &str| if note.refused || is_lease_call { said(name) } else { "" };
-    for name in ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"] {
-        text(out, asked(name));
-    }
-    let action = if is_lease_call { said("x-ms-lease-action") } else { "" };
-    text(out, action);
-    if !action.is_empty() {
-        text(out, note.lease.unwrap_or_default());
-        text(out, said("x-ms-proposed-lease-id"));
-        let seconds = head.text("x-ms-lease-duration").or(head.text("x-ms-lease-break-period"));
-        text(out, seconds.unwrap_or_default());
-    }
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    framed(out, TEXT_MAX, |out| out.extend_from_slice(text.as_bytes()));
-}
-
-/// What `write` writes, cut at `most` bytes, behind its length.
-fn framed(out: &mut Vec<u8>, most: usize, write: impl FnOnce(&mut Vec<u8>)) {
-    let at = out.len();
-    out.extend_from_slice(&[0; 2]);
-    write(out);
-    out.truncate(at + 2 + most);
-    let length = u16::try_from(out.len() - at - 2).unwrap_or(u16::MAX);
-    out[at..at + 2].copy_from_slice(&length.to_le_bytes());
-}
-
-/// `blob/account/container/name`
-fn object(out: &mut Vec<u8>, head: &Head, entity: Option<&EntityKey>) {
-    out.extend_from_slice(match head.service {
-        Service::Blob | Service::Dfs => b"blob",
-        Service::Queue => b"queue",
-        Service::Table => b"table",
-        Service::File => b"file",
-    });
-    let mut push = |part: &str| {
-        out.push(b'/');
-        out.extend_from_slice(part.as_bytes());
-    };
-    push(&head.account);
-    match &head.target {
-        Target::Service => {}
-        Target::Container(name) | Target::Queue(name) | Target::Messages(name) | Target::Share(name) => push(name),
-        Target::Blob { container, blob } => [container, blob].into_iter().for_each(|part| push(part)),
-        Target::Message { queue, id } => [queue, id].into_iter().for_each(|part| push(part)),
-        Target::Path { share, path } if path.is_empty() => push(share),
-        Target::Path { share, path } => [share, path].into_iter().for_each(|part| push(part)),
-        Target::Table(target) => {
-            let name = entity.map(|entity| entity.table.as_str()).or(target.table());
-            // Tables have one name in whatever case it is written.
-            name.into_iter().for_each(|name| push(&name.to_ascii_lowercase()));
-            let key = entity.map(|entity| &entity.key).or(target.key());
-            key.into_iter().flat_map(|key| [&key.partition, &key.row]).for_each(|part| push(&table::encoded_key(part)));
-        }
-    }
-}
-
-/// Who asked, without what proves it.
-fn principal(out: &mut Vec<u8>, identity: &Identity, head: &Head) {
-    out.extend_from_slice(identity.kind().as_bytes());
-    let mut more = String::new();
-    match identity {
-        Identity::Owner | Identity::Anonymous => {}
-        Identity::Token(principal) | Identity::Delegated(_, principal) => {
-            let _ = write!(more, ":{}", principal.oid);
-        }
-        Identity::AccountSas(_) | Identity::ServiceSas(_) => {
-            for name in ["sr", "ss", "srt", "sp", "se", "si"] {
-                if let Some(value) = head.query.get(name) {
-                    let _ = write!(more, "{}{name}={value}", if more.is_empty() { ':' } else { ';' });
-                }
-            }
-        }
-    }
-    out.extend_from_slice(more.as_bytes());
-}
-
-/// The records in `bytes`, one behind the other.
-pub(super) fn decode_all(mut bytes: &[u8]) -> impl Iterator<Item = Record> {
-    std::iter::from_fn(move || {
-        let length = usize::try_from(u32::from_le_bytes(*bytes.first_chunk()?)).ok()?;
-        let (one, rest) = bytes.split_at_checked(length)?;
-        bytes = rest;
-        decode(&mut Bytes(one.get(4..)?))
-    })
-}
-
-fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
-    let (seq, at) = (bytes.u64()?, Timestamp::from_ticks(bytes.u64()?));
-    let (found, made, lease) = (bytes.u8()?, Timestamp::from_ticks(bytes.u64()?), LeaseId(bytes.u128()?));
-    let found = match found {
-        1 => Sighted::Nothing,
-        2 => Sighted::Made(made, None),
-        3 => Sighted::Made(made, Some(lease)),
-        _ => Sighted::Unknown,
-    };
-    let (request, row, status, refused) = (bytes.u128()?, bytes.u16()?, bytes.u16()?, bytes.u8()? == 1);
-    let (version, address) = (bytes.u8()?, Ipv6Addr::from(bytes.take::<16>()?));
-    let address = if version == 4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) };
-    let rule = bytes.u64()?;
-    let object = bytes.text()?;
-    let (client_request_id, agent, principal, code, etag) =
-        (bytes.text()?, bytes.text()?, bytes.text()?, bytes.text()?, bytes.text()?);
-    let asked = Asked {
-        if_match: bytes.text()?,
-        if_none_match: bytes.text()?,
-        if_modified_since: bytes.text()?,
-        if_unmodified_since: bytes.text()?,
-        lease: bytes.text()?,
-    };
-    let action = bytes.text()?.to_ascii_lowercase();
-    let lease = match action.is_empty() {
-        true => None,
-        false => {
-            let (id, proposed, seconds) = (bytes.text()?, bytes.text()?, bytes.text()?);
-            let id = [id, asked.lease.clone()].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
-            Some(LeaseCall { action, id, proposed, seconds: seconds.parse().ok() })
-        }
-    };
-    let count = bytes.u16()?;
-    let messages = (0..count).map(|_| {
-        Some(Message { id: bytes.u128()?, dequeues: bytes.u32()?, visible: Timestamp::from_ticks(bytes.u64()?) })
-    });
-    let messages = messages.collect::<Option<Vec<_>>>()?;
-    Some(Record {
-        seq,
-        at,
-        request_id: guid(request),
-        client_request_id,
-        object,
-        operation: operation::name(row.into()),
-        status,
-        code,
-        refused,
-        principal,
-        address,
-        agent,
-        etag_before: match found {
-            Sighted::Made(made, _) => Some(made),
-            Sighted::Unknown | Sighted::Nothing => None,
-        },
-        etag,
-        asked,
-        lease,
-        messages,
-        rule: Some(rule).filter(|rule| *rule > 0),
-        found,
-    })
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn u128(&mut self) -> Option<u128> {
-        self.take().map(u128::from_le_bytes)
-    }
-
-    /// A cut may have gone through a letter.
-    fn text(&mut self) -> Option<String> {
-        let length = self.u16()?;
-        let (text, rest) = self.0.split_at_checked(length.into())?;
-        self.0 = rest;
-        Some(String::from_utf8_lossy(text).into_owned())
-    }
 }

@@ -4,10 +4,12 @@
 //! the winner is found by what it left behind and not by who came first at some clock.
 
 use lazuli_model::Timestamp;
-use lazuli_store::Sighted;
+use lazuli_model::file::arbiter::Obstacle;
+use lazuli_store::{HandleAct, Sighted};
 use serde::Serialize;
 
 use super::entry::{Record, made};
+use crate::head::guid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,9 +70,13 @@ fn judge<'a>(records: &'a [Record], mine: &Record) -> Found<'a> {
     let history = History::of(records, mine);
     match mine.code.as_str() {
         "MessageNotFound" | "PopReceiptMismatch" => history.message(),
-        "SharingViolation" | "FileLockConflict" | "DeletePending" | "ClientCacheFlushDelay" => (Why::Held, None),
+        "SharingViolation" | "FileLockConflict" | "LockNotGranted" | "ClientCacheFlushDelay" => history.holder(records),
+        "CannotDeleteFileOrDirectory" => history.holder(records),
+        "DeletePending" => history.last(marks_for_deletion, Why::Deleted),
+        "ObjectNameCollision" => history.creator(),
         "PendingCopyOperation" => history.last(|change| change.operation.starts_with("Copy"), Why::Held),
         "SourceConditionNotMet" | "NoPendingCopyOperation" | "CopyIdMismatch" => (Why::Unknown, None),
+        "AppendPositionConditionNotMet" | "MaxBlobSizeConditionNotMet" => history.last(resizes, Why::Replaced),
         code if code.starts_with("Lease") => history.lease(code),
         code if code.ends_with("AlreadyExists") => history.creator(),
         _ => history.condition(),
@@ -84,18 +90,17 @@ struct History<'a, 'b> {
 }
 
 fn deletes(change: &Record) -> bool {
-    change.operation.starts_with("Delete") || change.operation == "ClearMessages"
+    change.deletes
 }
 
 impl<'a> History<'a, '_> {
     fn of<'b>(records: &'a [Record], mine: &'b Record) -> History<'a, 'b> {
-        let is_of = |record: &&Record| !record.refused && record.object == mine.object && before(record, mine);
+        let is_of = |record: &&Record| !record.refused && same_object(record, mine) && before(record, mine);
         let mut changes: Vec<&Record> = records.iter().filter(is_of).collect();
         // What concerns a message is done to its queue.
         if let Some((queue, id)) = message_of(mine) {
-            let about = |record: &Record| {
-                deletes(record) || record.messages.iter().any(|message| crate::head::guid(message.id) == id)
-            };
+            let about =
+                |record: &Record| deletes(record) || record.messages.iter().any(|message| guid(message.id) == id);
             let is_of =
                 |record: &&Record| !record.refused && record.object == queue && before(record, mine) && about(record);
             changes.extend(records.iter().filter(is_of));
@@ -111,12 +116,37 @@ impl<'a> History<'a, '_> {
         }
     }
 
-    /// Who handed the message to another, or deleted it.
+    /// Whose handle or lock was in the way, or whose lease.
+    fn holder(&self, records: &'a [Record]) -> Found<'a> {
+        match self.mine.found {
+            Sighted::Held(obstacle) => {
+                let winner = records.iter().rev().find(|record| !record.refused && made_obstacle(record, obstacle));
+                (Why::Held, winner)
+            }
+            Sighted::Entry(Some(_)) => self.lease(""),
+            Sighted::Unknown | Sighted::Nothing | Sighted::Made(..) | Sighted::Entry(None) => (Why::Held, None),
+        }
+    }
+
+    /// Who gave the message another receipt than the one that was named, or deleted it.
     fn message(&self) -> Found<'a> {
-        match self.changes.last() {
-            Some(winner) if deletes(winner) => (Why::Deleted, Some(winner)),
-            Some(winner) if winner.operation != "PutMessage" => (Why::Taken, Some(winner)),
-            Some(_) | None => (Why::Unknown, None),
+        let (Some(named), Some((_, id))) = (self.mine.receipt, message_of(self.mine)) else {
+            return (Why::Unknown, None);
+        };
+        let version = |change: &Record| {
+            change.messages.iter().find(|message| guid(message.id) == id).map(|message| message.version)
+        };
+        // What came before the receipt was given, or gave it, did not end it.
+        let given = self.changes.iter().rposition(|change| version(change).is_some_and(|version| version <= named));
+        let later = &self.changes[given.map_or(0, |given| given + 1)..];
+        match later.iter().find(|change| deletes(change) || version(change) > Some(named)) {
+            Some(winner) if !deletes(winner) => (Why::Taken, Some(winner)),
+            Some(winner) if given.is_some() => (Why::Deleted, Some(winner)),
+            // Whether the message was there when others were deleted, nobody knows.
+            Some(_) => (Why::Unknown, None),
+            // The receipt is the last that was given, and nobody deleted the message: its time is over.
+            None if given.is_some() => (Why::Expired, None),
+            None => (Why::Unknown, None),
         }
     }
 
@@ -124,11 +154,11 @@ impl<'a> History<'a, '_> {
     fn creator(&self) -> Found<'a> {
         let until = match self.mine.found {
             Sighted::Made(made, _) => made,
-            Sighted::Unknown | Sighted::Nothing => self.mine.at,
+            Sighted::Unknown | Sighted::Nothing | Sighted::Entry(_) | Sighted::Held(_) => self.mine.at,
         };
         let makes = |change: &Record| match change.found {
             Sighted::Nothing => !deletes(change),
-            Sighted::Made(..) => false,
+            Sighted::Made(..) | Sighted::Entry(_) | Sighted::Held(_) => false,
             Sighted::Unknown => change.operation.starts_with("Create") || change.operation.starts_with("Restore"),
         };
         self.last(|change| makes(change) && change.at <= until, Why::Created)
@@ -138,7 +168,7 @@ impl<'a> History<'a, '_> {
         let asked = &self.mine.asked;
         let current = match self.mine.found {
             Sighted::Made(made, _) => Some(made),
-            Sighted::Unknown | Sighted::Nothing => None,
+            Sighted::Unknown | Sighted::Nothing | Sighted::Entry(_) | Sighted::Held(_) => None,
         };
         let named = made(&asked.if_match);
         if !asked.if_match.is_empty() && (current.is_none() || named != current) {
@@ -184,7 +214,7 @@ impl<'a> History<'a, '_> {
                 self.maker(current).map_or((Why::Unknown, None), |maker| (Why::Replaced, Some(maker)))
             }
             (None, Sighted::Nothing) => self.last(deletes, Why::Deleted),
-            (None, Sighted::Unknown | Sighted::Made(..)) => (Why::Unknown, None),
+            (None, Sighted::Unknown | Sighted::Made(..) | Sighted::Entry(_) | Sighted::Held(_)) => (Why::Unknown, None),
         }
     }
 
@@ -198,12 +228,12 @@ impl<'a> History<'a, '_> {
         let called = |change: &Record, actions: &[&str]| {
             change.lease.as_ref().is_some_and(|call| actions.contains(&call.action.as_str()))
         };
-        if code.starts_with("LeaseIsBreaking") {
+        if code.starts_with("LeaseIsBr") {
             return self.last(|change| called(change, &["break"]), Why::Broken);
         }
         let held = match self.mine.found {
-            Sighted::Made(_, held) => held,
-            Sighted::Unknown | Sighted::Nothing => None,
+            Sighted::Made(_, held) | Sighted::Entry(held) => held,
+            Sighted::Unknown | Sighted::Nothing | Sighted::Held(_) => None,
         };
         let holds = |change: &Record| {
             let id = change.lease.as_ref().and_then(|call| lazuli_model::LeaseId::parse(&call.id));
@@ -227,6 +257,8 @@ impl<'a> History<'a, '_> {
             let Some(call) = &change.lease else {
                 if held.is_some() && deletes(change) {
                     (held, end) = (None, (Why::Deleted, Some(change)));
+                } else if held.is_some() && takes_the_place(change) {
+                    (held, end) = (None, (Why::Replaced, Some(change)));
                 }
                 continue;
             };
@@ -241,9 +273,59 @@ impl<'a> History<'a, '_> {
                 _ => {}
             }
         }
-        // Still held by all that was done to it: its time is over.
-        if held.is_some() { (Why::Expired, None) } else { end }
+        match (held, self.mine.found) {
+            // What is leased are blocks, and not the blob that would take their place.
+            (Some(_), Sighted::Nothing) => (Why::Unknown, None),
+            // It was taken again so lately that it cannot be over: the refused request had looked before.
+            (Some(taken), _) if is_young(taken, self.mine) => end,
+            // Still held by all that was done to it: its time is over.
+            (Some(_), _) => (Why::Expired, None),
+            (None, _) => end,
+        }
     }
+}
+
+/// Whether a lease was acquired or renewed for longer than has passed until `mine`, however short it was. A change of its id leaves it the time it had.
+fn is_young(taken: &Record, mine: &Record) -> bool {
+    const LEASE_SHORTEST_SECONDS: u64 = 15;
+    let is_new = taken.lease.as_ref().is_some_and(|call| matches!(call.action.as_str(), "acquire" | "renew"));
+    is_new && mine.at < taken.at.plus_seconds(LEASE_SHORTEST_SECONDS)
+}
+
+/// Whether this call made the handle or the lock what was in the way.
+fn made_obstacle(record: &Record, obstacle: Obstacle) -> bool {
+    let is_it = |lock: &super::LockedRange| {
+        obstacle.lock.is_some_and(|held| (held.from, held.to, held.exclusive) == (lock.from, lock.to, lock.exclusive))
+    };
+    record.handle == Some(obstacle.handle)
+        && match obstacle.lock {
+            None => record.operation == HandleAct::Open.name(),
+            Some(_) => record.operation == HandleAct::Lock.name() && record.locks.iter().any(is_it),
+        }
+}
+
+/// A whole blob where there were blocks alone: the lease of those goes with them.
+fn takes_the_place(change: &Record) -> bool {
+    puts_whole(change) && matches!(change.found, Sighted::Nothing)
+}
+
+fn puts_whole(change: &Record) -> bool {
+    let puts = ["PutBlob", "PutBlobFromURL", "PutAppendBlob", "PutPageBlob", "CopyBlob", "CopyBlobFromURL"];
+    puts.contains(&change.operation)
+}
+
+/// Whether it can have made a blob longer or shorter.
+fn resizes(change: &Record) -> bool {
+    puts_whole(change) || change.operation.starts_with("AppendBlock")
+}
+
+fn marks_for_deletion(change: &Record) -> bool {
+    [HandleAct::MarkForDeletion, HandleAct::CloseAndDelete].iter().any(|act| change.operation == act.name())
+}
+
+/// Names of files are the same in either case, and whichever door they come in by.
+fn same_object(one: &Record, other: &Record) -> bool {
+    one.object == other.object || (one.object.starts_with("file/") && one.object.eq_ignore_ascii_case(&other.object))
 }
 
 fn before(record: &Record, mine: &Record) -> bool {
@@ -261,10 +343,12 @@ fn message_of(record: &Record) -> Option<(&str, &str)> {
 fn told(mine: &Record, why: Why, winner: Option<&Record>) -> String {
     let mut text = format!("{} {}", mine.operation, mine.object);
     if !mine.refused {
-        text.push_str(&format!(" was done at {}, with {}.", mine.at.to_iso(), mine.status));
+        let status = if mine.status == 0 { String::new() } else { format!(", with {}", mine.status) };
+        text.push_str(&format!(" was done at {}{status}.", mine.at.to_iso()));
         return text;
     }
-    text.push_str(&format!(" was refused at {} with {} {}", mine.at.to_iso(), mine.status, mine.code));
+    let status = if mine.status == 0 { String::new() } else { format!("{} ", mine.status) };
+    text.push_str(&format!(" was refused at {} with {status}{}", mine.at.to_iso(), mine.code));
     let asked = said(mine);
     text.push_str(&if asked.is_empty() { ". ".to_owned() } else { format!(": {asked}. ") });
     let at = winner.map_or(String::new(), |winner| winner.at.to_iso());
@@ -278,11 +362,11 @@ fn told(mine: &Record, why: Why, winner: Option<&Record>) -> String {
         Why::Broken => format!("{who}, broke the lease at {at}."),
         Why::Released => format!("{who}, released the lease at {at}."),
         Why::Expired if winner.is_some() => format!("The lease had expired; {who}, took the next one at {at}."),
+        Why::Expired if mine.receipt.is_some() => "The message had expired: its time to live was over.".to_owned(),
         Why::Expired => "The lease had expired: nobody renewed it in time.".to_owned(),
         Why::Changed => format!("{who}, gave the lease another id at {at}."),
         Why::Taken => format!("{who}, took or changed the message at {at}; the receipt was good until then."),
-        Why::Held if winner.is_some() => format!("{who}, began at {at} and is not done."),
-        Why::Held => "An open handle, a lock or a cache of an SMB client is in the way.".to_owned(),
+        Why::Held => held(mine, winner),
         Why::Unchanged => format!("Nothing has changed it since {who}, at {at}."),
         Why::Rehearsed => {
             format!("Nobody was faster: the lab's rule {} refused it on purpose.", mine.rule.unwrap_or_default())
@@ -290,6 +374,23 @@ fn told(mine: &Record, why: Why, winner: Option<&Record>) -> String {
         Why::Unknown => "What came before it is older than the record, or was never in it.".to_owned(),
     });
     text
+}
+
+/// What was in the way: something that another client has open, has locked, caches, or is copying.
+fn held(mine: &Record, winner: Option<&Record>) -> String {
+    match (winner, mine.held_by) {
+        (Some(winner), Some(handle)) => {
+            let did = if winner.locks.is_empty() { "opened it" } else { "locked a range of it" };
+            let delay =
+                if mine.code == "ClientCacheFlushDelay" { ", and did not give up in time what it caches" } else { "" };
+            format!("{}, {did} at {}{delay}; its handle {handle} was in the way.", winner.by_whom(), winner.at.to_iso())
+        }
+        (Some(winner), None) => format!("{}, began at {} and is not done.", winner.by_whom(), winner.at.to_iso()),
+        (None, Some(handle)) => {
+            format!("The handle {handle} of an SMB client was in the way; its opening is older than the record.")
+        }
+        (None, None) => "An open handle, a lock or a cache of an SMB client is in the way.".to_owned(),
+    }
 }
 
 /// What the refused request had asked for.

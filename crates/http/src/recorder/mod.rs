@@ -8,6 +8,7 @@
 //! * to record costs one copy of some hundred bytes under a lock. Who reads copies what is open and shares the rest.
 
 mod class;
+mod coding;
 mod entry;
 mod explain;
 mod views;
@@ -19,11 +20,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lazuli_store::{HandleCall, HandleObserver};
 use tokio::sync::broadcast;
 
 pub(crate) use class::is_conflict;
-pub use entry::{Asked, LeaseCall, Message, Record};
-pub(crate) use entry::{EntityKey, Note, Touched};
+pub use entry::{Conditional, LeaseCall, LockedRange, Message, Record};
+pub(crate) use entry::{EntityAct, EntityKey, Note, Touched};
 pub use explain::{Explanation, Why, explain};
 pub use views::{Hot, InFlight, LiveLease, hot, in_flight, leases};
 
@@ -73,17 +75,19 @@ impl Recorder {
     }
 
     pub(crate) fn note(&self, note: &Note<'_>) {
-        entry::encode(note, |bytes| {
-            let mut ring = self.ring();
-            // Numbered under the lock, so that numbers are in the order of the ring.
-            let seq = self.made.fetch_add(1, Relaxed);
-            bytes[4..12].copy_from_slice(&seq.to_le_bytes());
-            ring.push(bytes, self.bytes_max);
-            drop(ring);
-            if self.listeners.receiver_count() > 0 {
-                let _ = self.listeners.send(Arc::from(&*bytes));
-            }
-        });
+        coding::encode(note, |bytes| self.keep(bytes));
+    }
+
+    fn keep(&self, bytes: &mut [u8]) {
+        let mut ring = self.ring();
+        // Numbered under the lock, so that numbers are in the order of the ring.
+        let seq = self.made.fetch_add(1, Relaxed);
+        bytes[4..12].copy_from_slice(&seq.to_le_bytes());
+        ring.push(bytes, self.bytes_max);
+        drop(ring);
+        if self.listeners.receiver_count() > 0 {
+            let _ = self.listeners.send(Arc::from(&*bytes));
+        }
     }
 
     /// Everything that is kept, oldest first.
@@ -93,7 +97,7 @@ impl Recorder {
             (ring.sealed.clone(), ring.open.clone())
         };
         let pieces = sealed.iter().map(|piece| &**piece).chain([open.as_slice()]);
-        pieces.flat_map(entry::decode_all).collect()
+        pieces.flat_map(coding::decode_all).collect()
     }
 
     pub fn listen(&self) -> Listener {
@@ -118,6 +122,12 @@ impl Recorder {
 
     fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HandleObserver for Recorder {
+    fn observe(&self, call: &HandleCall<'_>) {
+        coding::encode_call(call, |bytes| self.keep(bytes));
     }
 }
 
@@ -157,7 +167,7 @@ impl Listener {
         loop {
             match self.0.recv().await {
                 Ok(bytes) => {
-                    if let Some(record) = entry::decode_all(&bytes).next() {
+                    if let Some(record) = coding::decode_all(&bytes).next() {
                         return Some(Heard::Record(Box::new(record)));
                     }
                 }

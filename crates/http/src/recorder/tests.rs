@@ -35,10 +35,12 @@ fn note(head: &Head) -> Note<'_> {
         code: "",
         refused: false,
         etag: None,
+        lease_call: false,
         lease: None,
         sight: Sight::default(),
         entity: None,
         messages: &[],
+        receipt: None,
         rule: 0,
     }
 }
@@ -57,13 +59,16 @@ fn what_is_noted_is_what_is_read() {
         ],
         7,
     );
-    let messages = [Message { id: 9, dequeues: 2, visible: Timestamp::from_ticks(77) }];
+    let messages = [Message { id: 9, dequeues: 2, visible: Timestamp::from_ticks(77), version: 3 }];
     let mut sight = Sight::default();
     sight.at.0 = 42;
     sight.found = Sighted::Made(Timestamp::from_ticks(31), Some(LeaseId(3)));
     let lease = Some("00000000-0000-0000-0000-000000000003");
     let code = "ConditionNotMet";
-    recorder.note(&Note { status: 412, code, refused: true, sight, lease, messages: &messages, ..note(&asked) });
+    let lease_call = true;
+    let first =
+        Note { status: 412, code, refused: true, sight, lease_call, lease, messages: &messages, ..note(&asked) };
+    recorder.note(&first);
     recorder.note(&note(&asked));
     let records = recorder.records();
     assert_eq!(records.len(), 2);

@@ -49,7 +49,7 @@ pub fn leases(records: &[Record], now: Timestamp) -> Vec<LiveLease> {
         }
         match &record.lease {
             Some(call) => play(&mut held, record, call),
-            None if record.operation.starts_with("Delete") => {
+            None if record.deletes => {
                 held.remove(record.object.as_str());
             }
             None => {}

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
-use lazuli_model::Refusal;
-use lazuli_store::Failure;
 use tokio::time::Instant;
 
 use super::{Done, Echo, Edge, finish, refuse, route};
@@ -14,6 +12,7 @@ use crate::answer::Payload;
 use crate::body::Upload;
 use crate::head::{Arrival, Head, Moved, PathStyle};
 use crate::operation::{self, Spec};
+use crate::refusal::{Failure, Refusal};
 
 impl Edge {
     /// The head of a request that came inside `outer`. It names its host only if that is another one.

@@ -3,15 +3,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::header::HeaderName;
-use lazuli_model::table::{Change, Refused};
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{Failure, Witness};
+use lazuli_model::Timestamp;
+use lazuli_model::table::{Action, Change, Expect, Place, Tag};
+use lazuli_store::Witness;
 
 use super::Ask;
 use crate::answer::{Answer, name};
-use crate::head::Head;
+use crate::head::{Head, Target};
 use crate::operation::{On, Spec};
-use crate::recorder::{EntityKey, Message, Note, Touched, is_conflict};
+use crate::recorder::{EntityAct, EntityKey, Message, Note, Touched, is_conflict};
+use crate::refusal::{Failure, Refusal};
 use crate::status::{self, Subject};
 
 /// What is gathered for a record while an operation runs.
@@ -38,8 +39,7 @@ impl Ask {
     /// It is about these entities of `table`.
     pub(crate) fn touches_entities<'a>(&self, table: &str, changes: impl IntoIterator<Item = &'a Change>) {
         if let Some(mut touched) = self.touched() {
-            let entities = changes.into_iter().map(|change| EntityKey { table: table.into(), key: change.key.clone() });
-            touched.entities = entities.collect();
+            touched.entities = changes.into_iter().map(|change| entity(table, change)).collect();
         }
     }
 
@@ -50,9 +50,10 @@ impl Ask {
         }
     }
 
-    pub(crate) fn touches_message(&self, id: u128, dequeues: u32, visible: Timestamp) {
+    pub(crate) fn touches_message(&self, message: &lazuli_model::queue::Message) {
         if let Some(mut touched) = self.touched() {
-            touched.messages.push(Message { id, dequeues, visible });
+            let (dequeues, visible) = (message.dequeued, message.place.visible);
+            touched.messages.push(Message { id: message.id, dequeues, visible, version: message.version });
         }
     }
 }
@@ -60,7 +61,8 @@ impl Ask {
 /// Whether anything of a request could be recorded: it changes something, or may be refused because of what others changed.
 pub(super) fn is_worth(spec: &Spec, head: &Head) -> bool {
     const ASKED: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
-    spec.writes() || ASKED.iter().any(|header| head.says(header))
+    let may_be_open = matches!(spec.on, On::File | On::Directory);
+    spec.writes() || may_be_open || ASKED.iter().any(|header| head.says(header))
 }
 
 /// Records `outcome`, if it is a change, or a refusal that another request is the cause of.
@@ -88,6 +90,7 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
         let answer = outcome.as_ref().ok().filter(|_| refusal.is_none())?;
         answer.headers.get(header).and_then(|value| value.to_str().ok())
     };
+    let lease_call = ask.spec.comp == Some("lease");
     let one = Note {
         head: &ask.head,
         identity: &ask.identity,
@@ -96,15 +99,27 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
         code,
         refused: refusal.is_some(),
         etag: answered(&name::ETAG),
-        lease: answered(&name::LEASE_ID),
+        lease_call,
+        lease: if lease_call { answered(&name::LEASE_ID) } else { None },
         sight: watch.witness.sight(),
         entity: None,
         messages: &touched.messages,
+        receipt: receipt(&ask.head),
         rule: watch.rule,
     };
     match (refusal, touched.entities.as_slice()) {
         (_, []) => recorder.note(&one),
-        (None, entities) => entities.iter().for_each(|entity| recorder.note(&Note { entity: Some(entity), ..one })),
+        (None, entities) => {
+            // What one batch writes has one ETag.
+            let (found, tag) = (watch.witness.each(), Tag(Timestamp::from_ticks(one.sight.at.0)).to_string());
+            for (index, entity) in entities.iter().enumerate() {
+                let found = found.get(index).copied().unwrap_or_default();
+                let etag = (entity.act == EntityAct::Write).then_some(tag.as_str());
+                let mut sight = one.sight;
+                sight.found = found;
+                recorder.note(&Note { entity: Some(entity), etag, sight, ..one });
+            }
+        }
         (Some(_), entities) => {
             let index = touched.refused.as_ref().map_or(0, |(index, _)| *index);
             recorder.note(&Note { entity: entities.get(index), ..one });
@@ -124,12 +139,37 @@ pub(super) fn rehearsed(ask: &Ask, row: usize, refusal: &Refusal) {
         code: said.code,
         refused: true,
         etag: None,
+        lease_call: false,
         lease: None,
         sight: watch.witness.sight(),
         entity: None,
         messages: &[],
+        receipt: receipt(&ask.head),
         rule: watch.rule,
     });
+}
+
+fn entity(table: &str, change: &Change) -> EntityKey {
+    let (act, expects) = match &change.action {
+        Action::Insert(_) | Action::Replace(Place::Anywhere, _) | Action::Merge(Place::Anywhere, _) => {
+            (EntityAct::Write, None)
+        }
+        Action::Replace(Place::Found(expects), _) | Action::Merge(Place::Found(expects), _) => {
+            (EntityAct::Write, Some(expects))
+        }
+        Action::Delete(expects) => (EntityAct::Delete, Some(expects)),
+    };
+    let expects = match expects {
+        Some(Expect::Tag(tag)) => *tag,
+        Some(Expect::Any) | None => None,
+    };
+    EntityKey { table: table.into(), key: change.key.clone(), act, expects }
+}
+
+/// Which of a message's receipts a request names.
+fn receipt(head: &Head) -> Option<u32> {
+    let named = matches!(head.target, Target::Message { .. }).then(|| head.query.get("popreceipt")).flatten()?;
+    lazuli_model::queue::Receipt::parse(named).map(|receipt| receipt.version)
 }
 
 /// A change by name that changed nothing: a get that got no message, a batch of blobs, whose parts are recorded by themselves.
@@ -144,7 +184,7 @@ fn is_empty(ask: &Ask, touched: &Touched) -> bool {
 }
 
 fn inner(refusal: &Refusal) -> &Refusal {
-    if let Refusal::Table(Refused::InBatch { refusal, .. }) = refusal { refusal } else { refusal }
+    if let Refusal::InBatch { refusal, .. } = refusal { refusal } else { refusal }
 }
 
 /// Whose words a refusal is told in.

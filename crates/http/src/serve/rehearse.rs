@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use lazuli_model::Timestamp;
-use lazuli_store::Failure;
 
 use super::{Ask, Done, Head, record};
 use crate::answer::{Payload, name};
+use crate::refusal::Failure;
 use crate::rehearsal::{Ending, Plan};
 
 const TICKS_PER_MILLISECOND: u128 = 10_000;

@@ -10,13 +10,12 @@
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
-use lazuli_model::Refusal;
-use lazuli_store::Failure;
 
 use super::{Ask, Edge};
 use crate::auth::{self, Grant, Identity};
 use crate::head::{Head, Query, Service, Target};
 use crate::operation::{By, On, Second, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 
 /// How a request names another resource.
 #[derive(Clone, Copy)]
@@ -72,7 +71,7 @@ impl Ask {
         let grant = self.edge.admit_second(second, &identity, &head).await?;
         // Lists are asked for the caller of the request; another's are not looked at.
         if grant.by_lists && !(self.grant.by_lists && identity == self.identity) {
-            return Err(Refusal::AuthorizationPermissionMismatch.into());
+            return Err(Denied::AuthorizationPermissionMismatch.into());
         }
         Ok(())
     }
@@ -85,7 +84,7 @@ impl Ask {
             }
             // What the service says of a rename whose source it was given no SAS for (observed).
             Identity::ServiceSas(_) | Identity::Delegated(..) => {
-                auth::identify(head, &self.edge.accounts).map_err(|_| Refusal::AuthorizationFailure)
+                auth::identify(head, &self.edge.accounts).map_err(|_| Denied::AuthorizationFailure.into())
             }
         }
     }
@@ -107,7 +106,7 @@ impl Edge {
     /// Whether `identity` may do to `head`'s resource all that `second` asks for.
     async fn admit_second(&self, second: &Second, identity: &Identity, head: &Head) -> Result<Grant, Failure> {
         let openness = if identity.needs_record() { self.openness(head).await? } else { None };
-        let mut grant = Err(Refusal::AuthorizationFailure);
+        let mut grant = Err(Denied::AuthorizationFailure);
         for spec in second.judged_as.iter().filter(|spec| is_of(spec, head.service)) {
             grant = Ok(auth::authorize(identity, spec, head, openness.as_ref())?);
         }

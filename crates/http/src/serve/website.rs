@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use lazuli_model::Version;
 use lazuli_model::service::{Of, StaticWebsite};
-use lazuli_model::{Refusal, Version};
-use lazuli_store::Failure;
 
 use super::{Ask, Done, Edge, Origin};
 use crate::answer::{Answer, Payload, name};
@@ -17,6 +16,7 @@ use crate::auth::{Grant, Identity};
 use crate::blob::{get_blob, get_blob_properties};
 use crate::body::Upload;
 use crate::head::{Arrival, Head, Target, guid};
+use crate::refusal::{Denied, Failure, Refusal};
 
 pub(crate) const CONTAINER: &str = "$web";
 
@@ -115,11 +115,13 @@ impl Edge {
         match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(Failure::Refused(
-                Refusal::BlobNotFound
-                | Refusal::ContainerNotFound
-                | Refusal::InvalidUri
-                | Refusal::InvalidResourceName
-                | Refusal::OutOfRangeInput,
+                Refusal::InvalidUri
+                | Refusal::Denied(
+                    Denied::BlobNotFound
+                    | Denied::ContainerNotFound
+                    | Denied::InvalidResourceName
+                    | Denied::OutOfRangeInput,
+                ),
             )) => Ok(None),
             Err(failure) => Err(failure),
         }

@@ -2,12 +2,13 @@
 
 use http::Method;
 use lazuli_model::roles;
-use lazuli_model::table::{Action, Change, Expect, Key, Place, Refused, Within};
+use lazuli_model::table::{Action, Change, Expect, Key, Place, Within};
 use lazuli_model::{Refusal, TableName, Version};
 use lazuli_store::TableAt;
 
 use crate::auth::{Grant, TableScope};
-use crate::head::{Head, Service, Target};
+use crate::head::{Head, Target};
+use crate::refusal;
 
 /// Requests of this version and later that do not say who they are are told how to.
 pub const CHALLENGE_SINCE: Version = Version::new(2020, 12, 6);
@@ -51,22 +52,19 @@ pub fn unauthenticated(head: &Head) -> Refusal {
 }
 
 /// `POST` with `X-HTTP-Method` is the method that it names, once its signature was checked ("Table service error codes").
-pub fn untunnel(head: &mut Head) -> Result<(), Refusal> {
-    if head.service != Service::Table {
-        return Ok(());
-    }
+pub fn untunnel(head: &mut Head) -> Result<(), refusal::Refusal> {
     let mut named = head.headers.get_all("x-http-method").iter();
     let Some(first) = named.next() else { return Ok(()) };
     if named.next().is_some() {
-        return Err(Refused::XMethodIncorrectCount.into());
+        return Err(refusal::Refusal::XMethodIncorrectCount);
     }
     if head.method != Method::POST {
-        return Err(Refused::XMethodNotUsingPost.into());
+        return Err(refusal::Refusal::XMethodNotUsingPost);
     }
     let known = ["MERGE", "PUT", "PATCH", "DELETE", "GET"];
     let method = first.to_str().ok().filter(|name| known.contains(name));
     let method = method.and_then(|name| Method::from_bytes(name.as_bytes()).ok());
-    head.method = method.ok_or(Refused::XMethodIncorrectValue)?;
+    head.method = method.ok_or(refusal::Refusal::XMethodIncorrectValue)?;
     Ok(())
 }
 

@@ -41,7 +41,7 @@ impl Prefer {
 }
 
 /// A document, and its type.
-pub type Document = (&'static str, String);
+pub type TableDocument = (&'static str, String);
 
 /// What is said of a change, by itself or as a part of a batch; see [`fresh`] for what is always said.
 pub struct Told {
@@ -50,7 +50,7 @@ pub struct Told {
     /// Where the new thing is.
     pub place: Option<String>,
     pub tag: Option<Tag>,
-    pub content: Option<Document>,
+    pub content: Option<TableDocument>,
 }
 
 impl Told {
@@ -79,7 +79,7 @@ impl Told {
 }
 
 /// To an insert: the new thing itself, or only where it is.
-pub fn created(head: &Head, place: String, tag: Option<Tag>, content: impl FnOnce() -> Document) -> Told {
+pub fn created(head: &Head, place: String, tag: Option<Tag>, content: impl FnOnce() -> TableDocument) -> Told {
     let preference = prefer(head);
     let (status, content) = match preference {
         Some(Prefer::NoContent) => (StatusCode::NO_CONTENT, None),
@@ -110,14 +110,14 @@ pub fn changed(
 }
 
 /// One entity as a document.
-pub fn one(head: &Head, endpoint: &str, format: Format, table: &TableName, entity: &Sight<'_>) -> Document {
+pub fn one(head: &Head, endpoint: &str, format: Format, table: &TableName, entity: &Sight<'_>) -> TableDocument {
     // Of a change, which is done, all is shown where `$select` names too many.
     let select = ask::select(head).unwrap_or_default();
     match format {
         Format::Json(level) => {
             let mut out = String::with_capacity(512);
             let (account, table) = (head.account.as_str(), table.as_str());
-            let writing = json::Writing { level, endpoint, account, table, select: select.as_ref() };
+            let writing = json::JsonWriting { level, endpoint, account, table, select: select.as_ref() };
             writing.entity(&mut out, Some(&links::metadata(head, table, true)), entity);
             (level.content_type(), out)
         }
@@ -128,6 +128,11 @@ pub fn one(head: &Head, endpoint: &str, format: Format, table: &TableName, entit
     }
 }
 
-pub fn feed<'a>(head: &'a Head, endpoint: &'a str, table: &'a str, select: Option<&'a Selection>) -> atom::Writing<'a> {
-    atom::Writing { endpoint, account: &head.account, table, select, now: head.now }
+pub fn feed<'a>(
+    head: &'a Head,
+    endpoint: &'a str,
+    table: &'a str,
+    select: Option<&'a Selection>,
+) -> atom::AtomWriting<'a> {
+    atom::AtomWriting { endpoint, account: &head.account, table, select, now: head.now }
 }

@@ -1,14 +1,15 @@
 //! What requests about entities have in common: the entity they carry, the tag they expect, and how they want to be answered.
 
 use lazuli_model::table::{Action, Change, Expect, Key, Place, Refused, Tag, Value, check};
-use lazuli_model::{Refusal, TableName, Version};
-use lazuli_store::{Failure, OpenTable};
+use lazuli_model::{TableName, Version};
+use lazuli_store::OpenTable;
 
 use super::format::Format;
 use super::selection::Selection;
 use super::target::Target;
 use super::{atom, json};
 use crate::head::Head;
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
 
 /// Since then an update without a tag is an upsert.
@@ -94,7 +95,7 @@ pub fn key(head: &Head, table: &TableName) -> Result<Key, Refusal> {
         Target::Entity { key: Some(key), .. } => Ok(key.clone()),
         Target::Entity { key: None, .. } | Target::Entities(_) | Target::Tables | Target::Table(_) | Target::Batch => {
             let resource = format!("{}.{}", head.account, table.as_str());
-            Err(Refused::NumberOfKeys { resource }.into())
+            Err(Refusal::NumberOfKeys { resource })
         }
     }
 }
@@ -122,14 +123,14 @@ pub fn change(head: &Head, table: &TableName, body: &[u8]) -> Result<Change, Ref
             let expect = expect(head)?.ok_or_else(missing_tag)?;
             Ok(Change { key, action: Action::Delete(expect) })
         }
-        _ => Err(Refused::MethodNotAllowed.into()),
+        _ => Err(Refusal::MethodNotAllowed),
     }
 }
 
 /// The table of the URI. It is looked for before anything else about the request is (observed).
 pub async fn open(ask: &Ask) -> Result<OpenTable, Failure> {
     let at = ask.head.table_at()?;
-    ask.store.open_table(&at).await
+    Ok(ask.store.open_table(&at).await?)
 }
 
 /// Rule T4: `/table/Tables` is nowhere.
@@ -168,5 +169,5 @@ pub fn top(head: &Head) -> Result<usize, Refusal> {
 
 /// Whether keys can be an entity's at all.
 pub fn check_key(key: &Key) -> Result<(), Refusal> {
-    check(key, &[])
+    Ok(check(key, &[])?)
 }

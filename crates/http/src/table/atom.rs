@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lazuli_model::Timestamp;
 use lazuli_model::table::{Refused, Seen, Sight, Value};
-use lazuli_model::{Refusal, Timestamp};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::ask::Sent;
 use super::selection::Selection;
 use super::{json, links, numbers};
+use crate::refusal::Refusal;
 use crate::wire::xml::{attribute, escape, is_char};
 
 const NAMESPACES: &str = "xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" \
@@ -23,7 +24,7 @@ pub const CONTENT_TYPE_ENTRY: &str = "application/atom+xml;type=entry;charset=ut
 pub const CONTENT_TYPE_FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
 
 /// What all entries of an answer have in common.
-pub struct Writing<'a> {
+pub struct AtomWriting<'a> {
     /// With a slash at the end.
     pub endpoint: &'a str,
     pub account: &'a str,
@@ -33,7 +34,7 @@ pub struct Writing<'a> {
     pub now: Timestamp,
 }
 
-impl Writing<'_> {
+impl AtomWriting<'_> {
     /// An entry, or a feed of entries.
     pub fn document(&self, root: &str, inside: impl FnOnce(&mut String)) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>");
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(sent.properties.len(), 8, "{:?}", sent.properties);
         assert_eq!(sent.properties[0].1, Value::String("Mountain & View".into()));
         let entity = Entity { modified: Timestamp::from_ticks(638_000_000_000_000_000), properties: sent.properties };
-        let writing = Writing {
+        let writing = AtomWriting {
             endpoint: "http://h/acc/",
             account: "acc",
             table: "tab",

@@ -7,26 +7,26 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
+use lazuli_model::TableName;
 use lazuli_model::roles::Action;
 use lazuli_model::table::{Change, Changed, OPERATIONS_MAX, Refused, check_count};
-use lazuli_model::{Refusal, TableName};
-use lazuli_store::{Failure, OpenTable, TableAt};
+use lazuli_store::{OpenTable, TableAt};
 
 use super::access::{has_role, may_change};
 use super::answers::{Prefer, Told, changed, fresh, prefer};
 use super::errors::{error, is_of_the_state};
 use super::format::{Format, Level};
-use super::multipart::{Inner, Part, parts, request};
 use super::status::invalid;
 use super::target::Target;
 use super::{DOCUMENT_MAX, ask as asked, continuation, get_entity, query_entities, target};
 use crate::answer::{Answer, Payload, name};
-use crate::blob::page::endpoint;
 use crate::head::{self, Head, Query, Style, guid};
 use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::status;
-use crate::wire::multipart::boundary;
+use crate::wire::multipart::{Inner, Part, boundary, sections};
+use crate::wire::page::endpoint;
 
 pub const SPEC: Spec = Spec {
     name: "EntityGroupTransaction",
@@ -49,6 +49,18 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
 }
 
+fn parts<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, Refusal> {
+    let sections = sections(body, boundary, usize::MAX).ok_or_else(invalid)?;
+    sections.into_iter().map(|section| Ok(Part::read(section).ok_or_else(invalid)?)).collect()
+}
+
+/// The request of a part, which must say that it has one.
+fn request<'a>(part: &Part<'a>) -> Result<Inner<'a>, Refusal> {
+    const HTTP: &str = "application/http";
+    let is_http = part.kind.get(..HTTP.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(HTTP));
+    Ok(part.request().filter(|_| is_http).ok_or_else(invalid)?)
+}
+
 /// An operation of a change set.
 struct Operation<'a> {
     head: Head,
@@ -64,7 +76,7 @@ async fn change_set(ask: &Ask, parts: &[Part<'_>]) -> Result<Answer, Failure> {
     }
     match apply(ask, &operations).await {
         Ok((table, done)) => Ok(told(ask, &operations, &done, &table)),
-        Err(Failure::Refused(Refusal::Table(Refused::InBatch { index, refusal }))) => {
+        Err(Failure::Refused(Refusal::InBatch { index, refusal })) => {
             ask.refused_for(index, &refusal);
             Ok(refused(ask, &operations, index, *refusal))
         }
@@ -93,11 +105,7 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Do
     ask.touches_entities(table.name.as_str(), changes.iter());
     let after = match changes.as_slice() {
         [one] => {
-            let after = ask.store.change_entity(&table, one.clone()).await;
-            vec![after.map_err(|failure| match failure {
-                Failure::Refused(refusal) => in_batch(0, refusal),
-                Failure::Broken(_) => failure,
-            })?]
+            vec![ask.store.change_entity(&table, one.clone()).await.map_err(first_in_batch)?]
         }
         _ => ask.store.change_entities(&table, changes.clone()).await?,
     };
@@ -110,6 +118,11 @@ async fn open(ask: &Ask, operations: &[Operation<'_>]) -> Result<OpenTable, Fail
     let mut last = None;
     for (index, operation) in operations.iter().enumerate() {
         let name = operation.head.table_target().ok().and_then(Target::table);
+        // Only storage analytics writes its tables.
+        let may = matches!(operation.head.method, http::Method::GET | http::Method::DELETE);
+        if name.is_some_and(|name| name.starts_with('$')) && !may {
+            return Err(in_batch(index, Denied::InsufficientAccountPermissions.into()));
+        }
         // All but the first are of the same table, and written alike.
         if name.is_some() && name == last {
             continue;
@@ -125,14 +138,18 @@ async fn open(ask: &Ask, operations: &[Operation<'_>]) -> Result<OpenTable, Fail
         }
     }
     let at = at.ok_or_else(|| Failure::Refused(invalid().into()))?;
-    ask.store.open_table(&at).await.map_err(|failure| match failure {
+    ask.store.open_table(&at).await.map_err(first_in_batch)
+}
+
+fn first_in_batch(failure: lazuli_store::Failure) -> Failure {
+    match Failure::from(failure) {
         Failure::Refused(refusal) => in_batch(0, refusal),
-        Failure::Broken(_) => failure,
-    })
+        Failure::Broken(fault) => Failure::Broken(fault),
+    }
 }
 
 fn in_batch(index: usize, refusal: Refusal) -> Failure {
-    Failure::Refused(Refused::InBatch { index, refusal: Box::new(refusal) }.into())
+    Failure::Refused(Refusal::InBatch { index, refusal: Box::new(refusal) })
 }
 
 /// A request within a batch as if it had come by itself; who sends it was settled for all.
@@ -157,6 +174,7 @@ fn operation<'a>(outer: &Head, inner: Inner<'a>) -> Result<Operation<'a>, Refusa
     let head = Head {
         hierarchical: false,
         method: inner.method,
+        tunnelled: false,
         query: Arc::new(Query::parse(query)?.into()),
         headers: headers.into(),
         target,
@@ -185,7 +203,7 @@ async fn query(ask: &Ask, part: &Part<'_>) -> Result<Answer, Failure> {
         return Err(Failure::Refused(invalid().into()));
     }
     if !ask.grant.letters.has('r') {
-        return Err(Refusal::AuthorizationPermissionMismatch.into());
+        return Err(Denied::AuthorizationPermissionMismatch.into());
     }
     has_role(&ask.grant, &ask.head.account, &operation.head.table_at()?.table, Action::EntityRead)?;
     let outcome = match operation.head.table_target()? {
@@ -329,5 +347,28 @@ fn end(out: &mut String, head: &Head, body: &str) {
 fn line(out: &mut String, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         [name, ": ", value, "\r\n"].into_iter().for_each(|part| out.push_str(part));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_of_a_type_that_headers_can_say() {
+        let of =
+            |kind: &str| format!("--b\r\nContent-Type: {kind}\r\n\r\nGET http://a/t() HTTP/1.1\r\n\r\n\r\n--b--\r\n");
+        for (kind, is_read, is_request) in [
+            ("application/http", true, true),
+            ("Application/HTTP; x=y", true, true),
+            ("text/plain", true, false),
+            ("application/http; x=\u{e9}", true, false),
+            ("application/http; x=\u{1}", false, false),
+        ] {
+            let body = of(kind);
+            let parts = parts(body.as_bytes(), "b");
+            assert_eq!(parts.is_ok(), is_read, "{kind:?}");
+            assert_eq!(parts.is_ok_and(|parts| request(&parts[0]).is_ok()), is_request, "{kind:?}");
+        }
     }
 }

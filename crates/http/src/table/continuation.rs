@@ -4,12 +4,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderName;
-use lazuli_model::Refusal;
 use lazuli_model::table::Key;
 
 use super::status::invalid;
 use crate::answer::Answer;
 use crate::head::Head;
+use crate::refusal::Refusal;
 
 pub static NEXT_PARTITION: HeaderName = HeaderName::from_static("x-ms-continuation-nextpartitionkey");
 pub static NEXT_ROW: HeaderName = HeaderName::from_static("x-ms-continuation-nextrowkey");

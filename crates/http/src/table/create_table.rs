@@ -1,17 +1,18 @@
 //! Create Table.
 
+use lazuli_model::TableName;
 use lazuli_model::table::{CreateTable, Refused};
-use lazuli_model::{Refusal, TableName};
-use lazuli_store::{Failure, TableAt};
+use lazuli_store::TableAt;
 
-use super::answers::Document;
+use super::answers::TableDocument;
 use super::format::Format;
 use super::{DOCUMENT_MAX, answers, atom, json, links};
 use crate::answer::{Answer, name};
-use crate::blob::page::endpoint;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page::endpoint;
 
 pub const SPEC: Spec = Spec {
     name: "CreateTable",
@@ -40,17 +41,19 @@ fn parse(head: &Head, body: &[u8]) -> Result<TableName, Refusal> {
         Format::Json(_) => json::read_table(body)?,
         Format::Atom => atom::read_table(body)?,
     };
-    TableName::parse(&name.ok_or(Refused::PropertiesNeedValue)?)
+    let name = TableName::parse(&name.ok_or(Refused::PropertiesNeedValue)?)?;
+    // Only storage analytics makes those.
+    if name.is_of_metrics() { Err(Denied::InvalidResourceName.into()) } else { Ok(name) }
 }
 
 /// One table as a document.
-pub fn one(head: &Head, format: Format, table: &str) -> Document {
+pub fn one(head: &Head, format: Format, table: &str) -> TableDocument {
     let endpoint = endpoint(head);
     let mut out = String::with_capacity(256);
     match format {
         Format::Json(level) => {
             let account = head.account.as_str();
-            let writing = json::Writing { level, endpoint: &endpoint, account, table: "Tables", select: None };
+            let writing = json::JsonWriting { level, endpoint: &endpoint, account, table: "Tables", select: None };
             writing.table(&mut out, Some(&links::metadata(head, "Tables", true)), table);
             (level.content_type(), out)
         }

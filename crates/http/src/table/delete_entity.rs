@@ -1,10 +1,9 @@
 //! Delete Entity.
 
-use lazuli_store::Failure;
-
 use super::insert_entity::change;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

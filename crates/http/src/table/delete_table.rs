@@ -1,11 +1,11 @@
 //! Delete Table.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use super::answers::fresh;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const SPEC: Spec = Spec {

@@ -3,15 +3,15 @@
 
 use http::{HeaderMap, StatusCode};
 use hyper::ext::ReasonPhrase;
+use lazuli_model::Timestamp;
 use lazuli_model::table::Refused;
-use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
 
 use super::answers::{Prefer, prefer};
 use super::format::{Format, Level};
 use super::json;
 use crate::answer::{Answer, name};
 use crate::head::{Head, Service};
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::status::Status;
 use crate::wire::xml;
 
@@ -90,23 +90,25 @@ impl Manner {
 /// Whether a refusal is about what a caller may do, and not about who it is.
 fn is_of_rights(failure: &Failure) -> bool {
     let rights = [
-        Refusal::AuthorizationFailure,
-        Refusal::AuthorizationPermissionMismatch,
-        Refusal::AuthorizationResourceTypeMismatch,
+        Denied::AuthorizationFailure,
+        Denied::AuthorizationPermissionMismatch,
+        Denied::AuthorizationResourceTypeMismatch,
     ];
-    matches!(failure, Failure::Refused(refusal) if rights.contains(refusal))
+    matches!(failure, Failure::Refused(Refusal::Denied(denied)) if rights.contains(denied))
 }
 
 /// Whether a refusal came from what an operation did, and not from how the request was written.
 pub fn is_of_the_state(failure: &Failure) -> bool {
     let Failure::Refused(refusal) = failure else { return false };
-    let Refusal::Table(refused) = refusal else { return *refusal == Refusal::ResourceNotFound };
+    if let Refusal::InBatch { refusal, .. } = refusal {
+        return is_of_the_state(&Failure::Refused((**refusal).clone()));
+    }
+    let Refusal::Denied(Denied::Table(refused)) = refusal else {
+        return *refusal == Refusal::Denied(Denied::ResourceNotFound);
+    };
     match refused {
         Refused::NameLength | Refused::TableNotFound | Refused::InvalidInput(_) => false,
-        Refused::NumberOfKeys { .. } | Refused::NotImplemented | Refused::MethodNotAllowed => false,
-        Refused::JsonVerboseFormatNotSupported | Refused::AtomFormatNotSupported => false,
-        Refused::MediaTypeNotSupported => false,
-        Refused::XMethodNotUsingPost | Refused::XMethodIncorrectCount | Refused::XMethodIncorrectValue => false,
+        Refused::NotImplemented => false,
         Refused::TableAlreadyExists | Refused::EntityAlreadyExists => true,
         Refused::UpdateConditionNotSatisfied | Refused::PropertiesNeedValue => true,
         Refused::PropertyNameInvalid | Refused::PropertyNameTooLong | Refused::PropertyValueTooLarge => true,
@@ -115,7 +117,7 @@ pub fn is_of_the_state(failure: &Failure) -> bool {
         Refused::OutOfRange { .. } => true,
         Refused::InvalidDuplicateRow | Refused::CommandsInBatchActOnDifferentPartitions => true,
         Refused::TooManyOperations => true,
-        Refused::InBatch { refusal, .. } => is_of_the_state(&Failure::Refused((**refusal).clone())),
+        Refused::InBatch { refusal, .. } => is_of_the_state(&Failure::from((**refusal).clone())),
     }
 }
 

@@ -1,10 +1,10 @@
 //! In which form a client speaks and wants to be spoken to. Atom is for versions before 2015-12-11 only ("Payload format for
 //! Table service operations").
 
-use lazuli_model::table::Refused;
-use lazuli_model::{Refusal, Version};
+use lazuli_model::Version;
 
 use crate::head::Head;
+use crate::refusal::Refusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -28,7 +28,7 @@ impl Format {
         let atom_is_known = head.version < JSON_ONLY;
         if asked.contains("json") {
             return match () {
-                () if asked.contains("odata=verbose") => Err(Refused::JsonVerboseFormatNotSupported.into()),
+                () if asked.contains("odata=verbose") => Err(Refusal::JsonVerboseFormatNotSupported),
                 () if asked.contains("odata=nometadata") => Ok(Format::Json(Level::None)),
                 () if asked.contains("odata=fullmetadata") => Ok(Format::Json(Level::Full)),
                 () => Ok(Format::Json(Level::Minimal)),
@@ -36,7 +36,7 @@ impl Format {
         }
         let atom = asked.contains("atom") || asked.contains("application/xml");
         match (atom, atom_is_known) {
-            (true, false) => Err(Refused::AtomFormatNotSupported.into()),
+            (true, false) => Err(Refusal::AtomFormatNotSupported),
             (_, true) => Ok(Format::Atom),
             (false, false) => Ok(Format::Json(Level::Minimal)),
         }
@@ -47,13 +47,13 @@ impl Format {
         let kind = head.text("content-type").unwrap_or_default().to_ascii_lowercase();
         let looks_like_xml = body.trim_ascii_start().first() == Some(&b'<') || body.starts_with("\u{feff}".as_bytes());
         match () {
-            () if kind.contains("odata=verbose") => Err(Refused::JsonVerboseFormatNotSupported.into()),
+            () if kind.contains("odata=verbose") => Err(Refusal::JsonVerboseFormatNotSupported),
             () if kind.contains("json") => Ok(Format::Json(Level::Minimal)),
             () if kind.contains("atom") || kind.contains("xml") || (kind.is_empty() && looks_like_xml) => {
-                if head.version < JSON_ONLY { Ok(Format::Atom) } else { Err(Refused::AtomFormatNotSupported.into()) }
+                if head.version < JSON_ONLY { Ok(Format::Atom) } else { Err(Refusal::AtomFormatNotSupported) }
             }
             () if kind.is_empty() => Ok(Format::Json(Level::Minimal)),
-            () => Err(Refused::MediaTypeNotSupported.into()),
+            () => Err(Refusal::MediaTypeNotSupported),
         }
     }
 }

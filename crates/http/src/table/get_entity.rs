@@ -1,17 +1,17 @@
 //! Query Entities, by both keys: one entity.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use super::access::may_see;
 use super::answers::{fresh, one};
 use super::ask as asked;
 use super::format::Format;
 use crate::answer::{Answer, name};
-use crate::blob::page::endpoint;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::page::endpoint;
 
 pub const SPEC: Spec = Spec {
     name: "GetEntity",

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use lazuli_store::Failure;
-
 use super::access::may_change;
 use super::answers::changed;
 use super::format::Format;
 use super::{DOCUMENT_MAX, ask as asked};
 use crate::answer::{Answer, name};
-use crate::blob::page::endpoint;
 use crate::operation::{AccountNeeds, Body, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::page::endpoint;
 
 pub const SPEC: Spec = Spec {
     name: "InsertEntity",

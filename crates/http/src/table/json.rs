@@ -62,7 +62,7 @@ fn escape(out: &mut String, c: char) {
 }
 
 /// What all entities of an answer have in common.
-pub struct Writing<'a> {
+pub struct JsonWriting<'a> {
     pub level: Level,
     /// With a slash at the end.
     pub endpoint: &'a str,
@@ -100,7 +100,7 @@ impl Members<'_> {
     }
 }
 
-impl Writing<'_> {
+impl JsonWriting<'_> {
     fn selected(&self, name: &str) -> bool {
         self.select.is_none_or(|select| select.has(name))
     }

@@ -2,8 +2,8 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::blob::page::endpoint;
 use crate::head::Head;
+use crate::wire::page::endpoint;
 
 /// What .NET leaves as it is in a part of a URI.
 const IN_KEY: &AsciiSet = &NON_ALPHANUMERIC

@@ -1,11 +1,10 @@
 //! Merge Entity, which needs to know what it changes, and Insert Or Merge Entity, which does not.
 
-use lazuli_store::Failure;
-
 use super::DOCUMENT_MAX;
 use super::insert_entity::change;
 use crate::answer::Answer;
 use crate::operation::{AccountNeeds, Body, On, Spec, When};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
 pub const MERGE: Spec = Spec {
@@ -21,13 +20,10 @@ pub const MERGE: Spec = Spec {
 
 pub const UPSERT: Spec = Spec {
     name: "InsertOrMergeEntity",
-    methods: &["PATCH", "MERGE"],
-    on: On::Entity,
     when: &[When::NoHeader("if-match")],
     needs: "au",
     account_sas: Some(AccountNeeds { resource: 'o', any: "au" }),
-    body: Body::Document { most: DOCUMENT_MAX },
-    ..Spec::PLAIN
+    ..MERGE
 };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {

@@ -28,7 +28,6 @@ mod errors;
 pub mod format;
 pub mod json;
 mod links;
-pub mod multipart;
 mod numbers;
 pub mod selection;
 mod target;

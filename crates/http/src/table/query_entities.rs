@@ -1,9 +1,9 @@
 //! Query Entities: a page of what `$filter` wants.
 
 use http::StatusCode;
+use lazuli_model::TableName;
 use lazuli_model::table::{Filter, Key, Sight};
-use lazuli_model::{Refusal, TableName};
-use lazuli_store::{EntityPage, Failure, QueryEntities};
+use lazuli_store::{EntityPage, QueryEntities};
 
 use super::access::granted;
 use super::answers::{feed, fresh};
@@ -11,10 +11,11 @@ use super::format::Format;
 use super::{ask as asked, atom, continuation, json, links};
 use crate::answer::Answer;
 use crate::auth::Grant;
-use crate::blob::page::endpoint;
 use crate::head::Head;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::wire::page::endpoint;
 
 /// After so many bytes a page ends. The store's own limit is of what is stored; written, names that nobody has, types and escapes
 /// come to that.
@@ -71,7 +72,7 @@ fn told(head: &Head, format: Format, table: &TableName, page: &EntityPage) -> Re
     let (kind, text) = match format {
         Format::Json(level) => {
             let account = head.account.as_str();
-            let writing = json::Writing { level, endpoint: &endpoint, account, table, select: select.as_ref() };
+            let writing = json::JsonWriting { level, endpoint: &endpoint, account, table, select: select.as_ref() };
             let metadata = links::metadata(head, table, false);
             let text = writing.list(&metadata, page.items.len(), |items| {
                 read = page.each(|entity| {

@@ -2,15 +2,16 @@
 
 use http::StatusCode;
 use lazuli_model::table::Filter;
-use lazuli_store::{Failure, QueryTables};
+use lazuli_store::QueryTables;
 
 use super::answers::{feed, fresh};
 use super::format::Format;
 use super::{ask as asked, atom, continuation, json, links};
 use crate::answer::Answer;
-use crate::blob::page::endpoint;
 use crate::operation::{AccountNeeds, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
+use crate::wire::page::endpoint;
 
 pub const SPEC: Spec = Spec {
     name: "QueryTables",
@@ -35,7 +36,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     Ok(match format {
         Format::Json(level) => {
             let account = head.account.as_str();
-            let writing = json::Writing { level, endpoint: &endpoint, account, table: "Tables", select: None };
+            let writing = json::JsonWriting { level, endpoint: &endpoint, account, table: "Tables", select: None };
             let metadata = links::metadata(head, "Tables", false);
             answer.json(
                 level.content_type(),

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use lazuli_model::Refusal;
 use lazuli_model::table::{PROPERTIES_MAX, Refused};
+
+use crate::refusal::Refusal;
 
 /// With the keys and the timestamp.
 const NAMES_MAX: usize = PROPERTIES_MAX + 3;

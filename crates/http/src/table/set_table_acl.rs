@@ -1,11 +1,11 @@
 //! Set Table ACL: the stored policies, all replaced at once.
 
 use http::StatusCode;
-use lazuli_store::Failure;
 
 use super::get_table_acl::not_by_token;
 use crate::answer::Answer;
 use crate::operation::{Body, On, Spec};
+use crate::refusal::Failure;
 use crate::serve::Ask;
 use crate::wire::xml;
 

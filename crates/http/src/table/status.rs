@@ -2,7 +2,7 @@
 
 use lazuli_model::table::Refused;
 
-use crate::status::{self, Status};
+use crate::status::{Status, Subject, denied};
 
 const INVALID: &str = "One of the request inputs is not valid.";
 
@@ -53,28 +53,8 @@ pub fn of(refused: &Refused) -> Status {
             Status::new(400, "OutOfRangeInput", format!("The '{name}' parameter of value '{shown}' is out of range."))
         }
         InvalidInput(message) => Status::new(400, "InvalidInput", message.clone()),
-        NumberOfKeys { resource } => Status::new(
-            400,
-            "InvalidInput",
-            format!(
-                "The number of keys specified in the URI does not match number of key properties for the resource '{resource}'."
-            ),
-        ),
-        JsonVerboseFormatNotSupported => {
-            say(415, "JsonVerboseFormatNotSupported", "The JSON verbose format is not supported.")
-        }
-        AtomFormatNotSupported => say(415, "AtomFormatNotSupported", "Atom format is not supported."),
-        MediaTypeNotSupported => say(415, "MediaTypeNotSupported", "None of the provided media types are supported"),
-        XMethodNotUsingPost => {
-            say(400, "XMethodNotUsingPost", "The request uses X-HTTP-Method with a HTTP verb other than POST.")
-        }
-        XMethodIncorrectCount => say(400, "XMethodIncorrectCount", "More than one X-HTTP-Method is specified."),
-        XMethodIncorrectValue => say(400, "XMethodIncorrectValue", "The specified X-HTTP-Method is invalid."),
         NotImplemented => {
             say(501, "NotImplemented", "The requested operation is not implemented on the specified resource.")
-        }
-        MethodNotAllowed => {
-            say(405, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
         }
         InvalidDuplicateRow => say(
             400,
@@ -90,7 +70,7 @@ pub fn of(refused: &Refused) -> Status {
             say(400, "InvalidInput", "The batch request operation exceeds the maximum 100 changes per change set.")
         }
         InBatch { index, refusal } => {
-            let status = status::of(refusal);
+            let status = denied::of(refusal, Subject::Blob);
             Status { message: format!("{index}:{}", status.message).into(), ..status }
         }
     }

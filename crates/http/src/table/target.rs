@@ -1,11 +1,12 @@
 //! What a path of the Table service names. A table is the first segment; what it is asked for stands in parentheses behind the last.
 
+use lazuli_model::TableName;
 use lazuli_model::table::Key;
-use lazuli_model::{Refusal, TableName};
 use lazuli_store::TableAt;
 
 use crate::head::{self, Head, decode};
 use crate::operation::On;
+use crate::refusal::Refusal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {

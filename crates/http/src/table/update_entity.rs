@@ -1,34 +1,15 @@
 //! Update Entity, which needs to know what it replaces, and Insert Or Replace Entity, which does not.
 
-use lazuli_store::Failure;
-
-use super::DOCUMENT_MAX;
 use super::insert_entity::change;
+use super::merge_entity;
 use crate::answer::Answer;
-use crate::operation::{AccountNeeds, Body, On, Spec, When};
+use crate::operation::Spec;
+use crate::refusal::Failure;
 use crate::serve::Ask;
 
-pub const UPDATE: Spec = Spec {
-    name: "UpdateEntity",
-    methods: &["PUT"],
-    on: On::Entity,
-    when: &[When::Header("if-match")],
-    needs: "u",
-    account_sas: Some(AccountNeeds { resource: 'o', any: "u" }),
-    body: Body::Document { most: DOCUMENT_MAX },
-    ..Spec::PLAIN
-};
+pub const UPDATE: Spec = Spec { name: "UpdateEntity", methods: &["PUT"], ..merge_entity::MERGE };
 
-pub const UPSERT: Spec = Spec {
-    name: "InsertOrReplaceEntity",
-    methods: &["PUT"],
-    on: On::Entity,
-    when: &[When::NoHeader("if-match")],
-    needs: "au",
-    account_sas: Some(AccountNeeds { resource: 'o', any: "au" }),
-    body: Body::Document { most: DOCUMENT_MAX },
-    ..Spec::PLAIN
-};
+pub const UPSERT: Spec = Spec { name: "InsertOrReplaceEntity", methods: &["PUT"], ..merge_entity::UPSERT };
 
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     change(ask).await

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::Refusal;
 
 use crate::head::Head;
+use crate::refusal::{Denied, Refusal};
 
 /// What the client says of the bytes it sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,14 +45,14 @@ impl Claimed {
             match md5 {
                 Some(server) if server == user => {}
                 Some(server) => {
-                    return Err(Refusal::Md5Mismatch { user: md5_text(user), server: md5_text(server) });
+                    return Err(Denied::Md5Mismatch { user: md5_text(user), server: md5_text(server) }.into());
                 }
-                None => return Err(Refusal::InternalError),
+                None => return Err(Denied::InternalError.into()),
             }
         }
         match self.crc64 {
             Some(user) if user != crc64 => {
-                Err(Refusal::Crc64Mismatch { user: crc64_text(user), server: crc64_text(crc64) })
+                Err(Denied::Crc64Mismatch { user: crc64_text(user), server: crc64_text(crc64) }.into())
             }
             Some(_) | None => Ok(()),
         }
@@ -116,12 +116,12 @@ mod tests {
     fn what_arrives_is_compared_with_what_was_said() {
         let md5 = parse_md5(MD5).expect("md5");
         let other = [0; 16];
-        let mismatch = || Err(Refusal::Md5Mismatch { user: md5_text(other), server: MD5.to_owned() });
+        let mismatch = || Err(Denied::Md5Mismatch { user: md5_text(other), server: MD5.to_owned() }.into());
         let none = Claimed::default();
         let transfer = |md5| Claimed { transfer_md5: Some(md5), ..none };
         let blob = |md5| Claimed { blob_md5: Some(md5), ..none };
         let crc = |crc64| Claimed { crc64: Some(crc64), ..none };
-        let crc_mismatch = Err(Refusal::Crc64Mismatch { user: crc64_text(1), server: crc64_text(hello()) });
+        let crc_mismatch = Err(Denied::Crc64Mismatch { user: crc64_text(1), server: crc64_text(hello()) }.into());
         let table = [
             (none, Ok(())),
             (transfer(md5), Ok(())),

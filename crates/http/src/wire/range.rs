@@ -1,8 +1,11 @@
 //! Byte ranges of Get Blob: `x-ms-range` before `Range`, and only the two forms the service knows.
 
-use lazuli_model::Refusal;
+use http::HeaderValue;
 
+use crate::answer::name;
 use crate::head::Head;
+use crate::refusal::{Denied, Refusal};
+use crate::serve::Ask;
 
 /// A digest of a range is given for at most this many bytes.
 pub const DIGEST_RANGE_MAX: u64 = 4 << 20;
@@ -45,7 +48,7 @@ impl ByteRange {
     /// A start at or beyond the end of the blob is refused; an end beyond it is cut.
     pub fn within(self, length: u64) -> Result<Span, Refusal> {
         if self.from >= length {
-            return Err(Refusal::InvalidRange);
+            return Err(Denied::InvalidRange.into());
         }
         let to = self.to.map_or(length, |to| to.saturating_add(1).min(length));
         Ok(Span { from: self.from, to, partial: true })
@@ -74,7 +77,7 @@ impl Span {
 }
 
 /// `Content-Range` of a 416.
-pub fn unsatisfied(length: u64) -> String {
+fn unsatisfied(length: u64) -> String {
     format!("bytes */{length}")
 }
 
@@ -85,6 +88,16 @@ pub fn requested(head: &Head) -> Result<Option<ByteRange>, Refusal> {
         Some(range) => Ok(Some(range)),
         None => Ok(head.text("range").and_then(ByteRange::parse)),
     }
+}
+
+/// What is answered of content of this length. A range outside of it is refused with a header that says how long it is.
+pub fn span(ask: &mut Ask, range: Option<ByteRange>, length: u64) -> Result<Span, Refusal> {
+    let Some(range) = range else { return Ok(Span::whole(length)) };
+    range.within(length).inspect_err(|_| {
+        if let Ok(value) = HeaderValue::try_from(unsatisfied(length)) {
+            ask.beside.insert(name::CONTENT_RANGE.clone(), value);
+        }
+    })
 }
 
 /// `x-ms-range-get-content-md5` and `-crc64`: only with a range, only one, and only up to 4 MiB.
@@ -109,7 +122,7 @@ impl RangeDigest {
 
     /// Once the length of the answer is known.
     pub fn permit(self, span: Span) -> Result<(), Refusal> {
-        if self.any() && span.length() > DIGEST_RANGE_MAX { Err(Refusal::OutOfRangeInput) } else { Ok(()) }
+        if self.any() && span.length() > DIGEST_RANGE_MAX { Err(Denied::OutOfRangeInput.into()) } else { Ok(()) }
     }
 }
 
@@ -164,7 +177,7 @@ mod tests {
         let md5 = RangeDigest { md5: true, crc64: false };
         let of = |to| Span { from: 0, to, partial: true };
         assert_eq!(md5.permit(of(DIGEST_RANGE_MAX)), Ok(()));
-        assert_eq!(md5.permit(of(DIGEST_RANGE_MAX + 1)), Err(Refusal::OutOfRangeInput));
+        assert_eq!(md5.permit(of(DIGEST_RANGE_MAX + 1)), Err(Denied::OutOfRangeInput.into()));
         assert_eq!(RangeDigest::default().permit(of(u64::MAX)), Ok(()));
     }
 

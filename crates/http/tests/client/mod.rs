@@ -83,6 +83,17 @@ impl Server {
         }
     }
 
+    /// Copies what is replicated until there is nothing left to do.
+    pub async fn replicate(&self) {
+        let mut rounds = lazuli_store::ReplicationRounds::default();
+        while self.store.replication_step(&mut rounds).await.unwrap() {}
+    }
+
+    /// Writes the logs and metrics of the requests so far.
+    pub async fn flush_analytics(&self) {
+        self.edge.flush_analytics().await.unwrap();
+    }
+
     /// Records from now on.
     pub fn record(&self, bytes: u64) -> Arc<Recorder> {
         let recorder = Arc::new(Recorder::new(bytes));

@@ -130,3 +130,34 @@ async fn the_code_of_a_refusal_is_in_a_header_since_2017_07_29() {
         assert!(refused.text().contains("<Code>ContainerNotFound</Code>"), "{version}");
     }
 }
+
+#[tokio::test]
+async fn what_came_later_cannot_be_asked_for() {
+    let mut client = with_blob().await;
+    done(&mut client, "2021-12-02", ("PUT", "/con/c", &[BLOCK], "hello")).await;
+    for (version, tier, status) in [
+        ("2021-10-04", "Cold", 400),
+        ("2021-12-02", "Cold", 200),
+        ("2026-04-06", "Smart", 400),
+        ("2026-06-06", "Smart", 200),
+        ("2019-02-02", "Cool", 200),
+    ] {
+        let headers = [("x-ms-version", version), ("x-ms-access-tier", tier)];
+        let answer = client.send("PUT", "/con/b?comp=tier", &headers, b"").await;
+        assert_eq!(answer.status, status, "{version} {tier}: {}", answer.text());
+    }
+    // A parameter that nobody knows is passed over.
+    for (version, bound, count) in
+        [("2026-06-06", "endbefore=c", 2), ("2026-10-06", "endbefore=c", 1), ("2023-11-03", "startfrom=c", 1)]
+    {
+        let list = format!("/con?restype=container&comp=list&{bound}");
+        let listed = done(&mut client, version, ("GET", &list, &[], "")).await.text();
+        assert_eq!(listed.matches("<Blob>").count(), count, "{version} {bound}: {listed}");
+    }
+    // And so is a header.
+    let since = ("x-ms-access-tier-if-modified-since", "Fri, 01 Jan 2038 00:00:00 GMT");
+    for (version, status) in [("2026-04-06", 412), ("2026-02-06", 202)] {
+        let answer = client.send("DELETE", "/con/c", &[("x-ms-version", version), since], b"").await;
+        assert_eq!(answer.status, status, "{version}: {}", answer.text());
+    }
+}

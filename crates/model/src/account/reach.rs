@@ -70,10 +70,13 @@ impl IpRange {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let written: IpAddr = address.parse().ok()?;
+        let most = if written.is_ipv4() { 32 } else { 128 };
         let bits = bits.unwrap_or(most);
-        (bits <= most).then_some(Self { address, bits })
+        // An IPv4 address may be written as an IPv6 one, whose last 32 bits it is.
+        let address = written.to_canonical();
+        let before = if written.is_ipv6() && address.is_ipv4() { 96 } else { 0 };
+        (before..=most).contains(&bits).then(|| Self { address, bits: bits - before })
     }
 
     /// An IPv4 address that came in over an IPv6 socket is the IPv4 address.
@@ -82,7 +85,7 @@ impl IpRange {
             let rest = u32::from(width - self.bits);
             left.checked_shr(rest).unwrap_or(0) == right.checked_shr(rest).unwrap_or(0)
         };
-        match (self.address.to_canonical(), peer.to_canonical()) {
+        match (self.address, peer.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(peer)) => {
                 let bits = |address: std::net::Ipv4Addr| u128::from(u32::from(address));
                 same(bits(own), bits(peer), 32)
@@ -180,11 +183,14 @@ mod tests {
             ("2001:db8::/32", "2001:db9::1", false),
             ("::/0", "2001:db9::1", true),
             ("127.0.0.1", "::ffff:127.0.0.1", true),
+            ("::ffff:10.1.0.0/112", "10.1.255.3", true),
+            ("::ffff:10.1.0.0/112", "10.2.0.1", false),
+            ("::ffff:10.1.0.0/112", "2001:db8::1", false),
         ] {
             let settings = with(&[("network-rules", rules)]);
             assert_eq!(settings.permit_network(peer.parse().unwrap()).is_ok(), admits, "{rules} {peer}");
         }
-        for wrong in ["10.0.0.0/33", "10.0.0", "host", "10.0.0.0/8,", "::/129"] {
+        for wrong in ["10.0.0.0/33", "10.0.0", "host", "10.0.0.0/8,", "::/129", "::ffff:10.0.0.0/95"] {
             assert_eq!(NetworkRules::parse(wrong), None, "{wrong}");
         }
     }

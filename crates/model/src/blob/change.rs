@@ -27,7 +27,10 @@ impl SetBlobMetadata {
         blob.encryption.permit_write(&self.encryption)?;
         blob.permit_mutable(now)?;
         blob.permit_unarchived()?;
-        Ok(Blob { etag: ETag::of(now), modified: now, metadata: self.metadata.clone(), lease, ..blob.clone() })
+        // A new version, of which nothing has come yet.
+        let replication = None;
+        let metadata = self.metadata.clone();
+        Ok(Blob { etag: ETag::of(now), modified: now, metadata, lease, replication, ..blob.clone() })
     }
 }
 
@@ -57,12 +60,8 @@ pub enum Deletion {
 impl DeleteBlob {
     /// `current` is the snapshot when one was named, and `has_snapshots` is about the base blob.
     pub fn decide(&self, current: Option<&Blob>, has_snapshots: bool, now: Timestamp) -> Result<Deletion, Refusal> {
-        if let (Which::Snapshot(time) | Which::Version(time), Some(_)) = (self.which, self.snapshots) {
-            return Err(Refusal::InvalidQueryParameterValue {
-                name: if matches!(self.which, Which::Version(_)) { "versionid" } else { "snapshot" }.into(),
-                value: time.to_iso(),
-                reason: "".into(),
-            });
+        if let (Which::Snapshot(_) | Which::Version(_), Some(_)) = (self.which, self.snapshots) {
+            return Err(Refusal::SnapshotsOfSnapshot { which: self.which });
         }
         let blob = found(current, &self.conditions)?;
         self.tier.permit(blob)?;
@@ -128,6 +127,7 @@ impl SnapshotBlob {
             immutability: None,
             legal_hold: None,
             expires: None,
+            replication: None,
             ..blob.clone()
         };
         Ok(match &self.metadata {

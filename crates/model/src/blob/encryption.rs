@@ -22,16 +22,16 @@ pub struct ContainerScope {
 pub struct Asked {
     /// The SHA-256 of the customer's key.
     pub key: Option<[u8; 32]>,
-    /// `x-ms-encryption-scope`.
+    /// That the request names.
     pub scope: Option<String>,
-    /// `ses` of the SAS.
+    /// That the request's SAS names.
     pub sas_scope: Option<String>,
 }
 
 impl Asked {
     /// How what is written will be encrypted.
     pub fn settle(self, default: Option<ContainerScope>, scopes: &[EncryptionScope]) -> Result<Encryption, Refusal> {
-        let invalid = |value: String| Refusal::InvalidHeaderValue { header: "x-ms-encryption-scope".into(), value };
+        let invalid = |name: String| Refusal::InvalidEncryptionScope { name };
         let scope = match (self.scope, self.sas_scope) {
             (Some(scope), Some(signed)) if scope != signed => return Err(invalid(scope)),
             (Some(scope), _) | (None, Some(scope)) => Some(scope),
@@ -65,7 +65,19 @@ pub fn permit_scope(name: &str, scopes: &[EncryptionScope]) -> Result<(), Refusa
     match scopes.iter().find(|scope| scope.name == name) {
         Some(scope) if scope.enabled => Ok(()),
         Some(_) => Err(Refusal::EncryptionScopeDisabled),
-        None => Err(Refusal::InvalidHeaderValue { header: "x-ms-encryption-scope".into(), value: name.to_owned() }),
+        None => Err(Refusal::InvalidEncryptionScope { name: name.to_owned() }),
+    }
+}
+
+/// Whether what is encrypted so can be read: nothing in a disabled scope can ("Encryption scopes for Blob storage"). A scope that is not on the
+/// list any more still has its key.
+pub fn permit_scope_read(encryption: &Encryption, scopes: &[EncryptionScope]) -> Result<(), Refusal> {
+    match encryption {
+        Encryption::Service | Encryption::Customer(_) => Ok(()),
+        Encryption::Scope(name) if scopes.iter().any(|scope| scope.name == *name && !scope.enabled) => {
+            Err(Refusal::EncryptionScopeDisabled)
+        }
+        Encryption::Scope(_) => Ok(()),
     }
 }
 

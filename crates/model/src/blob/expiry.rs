@@ -46,7 +46,7 @@ impl SetBlobExpiry {
         blob.permit_mutable(now)?;
         let expires = self.expiry.of(blob.created, now);
         if let Some(time) = expires.filter(|time| *time <= now) {
-            return Err(Refusal::InvalidHeaderValue { header: "x-ms-expiry-time".into(), value: time.to_http() });
+            return Err(Refusal::ExpiryTimePassed { time });
         }
         Ok(Blob { expires, lease, ..blob.clone() })
     }

@@ -24,7 +24,7 @@ pub use append::{AppendBlock, SealBlob};
 pub use blocks::{BLOCKS_MAX, Pending, UNCOMMITTED_BLOCKS_MAX};
 pub use change::Deletion;
 pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
-pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope};
+pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope, permit_scope_read};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use history::{Fate, Keeping};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold, permit_protection};
@@ -39,6 +39,7 @@ pub use record::{
 };
 pub use requests::*;
 pub use tier::{Rehydration, SetBlobTier, TierChange, TierConditions};
+pub(crate) use write::inherited_tier;
 
 use crate::conditions::Seen;
 use crate::lease::{self, On};

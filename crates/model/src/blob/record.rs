@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::replication::Replication;
 use crate::{ETag, Lease, Metadata, Tags, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,8 @@ pub struct Blob {
     pub encryption: Encryption,
     /// The last read that was written down, where the account keeps track of them.
     pub accessed: Option<Timestamp>,
+    /// Of what is replicated, and of what was made so. Boxed, since most have none.
+    pub replication: Option<Box<Replication>>,
 }
 
 impl Blob {
@@ -62,6 +65,7 @@ impl Blob {
             expires: None,
             encryption: Encryption::Service,
             accessed: None,
+            replication: None,
         }
     }
 

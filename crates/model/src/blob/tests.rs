@@ -377,7 +377,7 @@ fn deleting() {
     assert_eq!(one.decide(Some(&current), true, at(20)), Ok(Deletion::Snapshot));
     let both = DeleteBlob { snapshots: Some(Include), ..one };
     let refusal = both.decide(Some(&current), true, at(20));
-    assert!(matches!(refusal, Err(Refusal::InvalidQueryParameterValue { .. })));
+    assert!(matches!(refusal, Err(Refusal::SnapshotsOfSnapshot { .. })));
     // The lease is looked at before the snapshots.
     assert_eq!(
         delete(Conditions::default(), None).decide(Some(&blob(leased())), true, at(20)),

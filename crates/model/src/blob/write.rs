@@ -52,7 +52,7 @@ impl PutBlob {
 /// Rule B31: a block blob that is put over another one, with no word of a tier, goes where that one was put ("Access tiers for blob data":
 /// the newly created blob inherits the tier of the blob that was overwritten; and observed). What was in the archive, or on its way out,
 /// hands nothing on: the new content is there to be read.
-pub(super) fn inherited_tier(kind: Kind, current: Option<&Blob>) -> Option<Tier> {
+pub(crate) fn inherited_tier(kind: Kind, current: Option<&Blob>) -> Option<Tier> {
     let old = current.filter(|old| kind == Kind::Block && old.kind == Kind::Block && old.rehydrating.is_none())?;
     old.tier.filter(|tier| match tier {
         Tier::Hot | Tier::Cool | Tier::Cold | Tier::Smart => true,

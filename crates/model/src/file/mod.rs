@@ -18,6 +18,8 @@ pub use attributes::Attributes;
 pub use names::{EntryName, FilePath, ShareName, fold};
 pub use node::{FILE_MAX, RANGE_MAX, Spot};
 pub use permission::{Format, PERMISSION_MAX, PermissionKey, Sddl};
-pub use record::{Copied, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb};
+pub use record::{
+    CopiedFile, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb,
+};
 pub use requests::*;
 pub use through::{Disposition, Done, Frozen, SetBasic};

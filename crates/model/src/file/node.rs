@@ -5,7 +5,7 @@
 
 use crate::blob::ContentHeaders;
 use crate::file::{
-    Attributes, ClearRange, Copied, CopyFile, CreateDirectory, CreateFile, CreateSymbolicLink, FileId, Kind, Node,
+    Attributes, ClearRange, CopiedFile, CopyFile, CreateDirectory, CreateFile, CreateSymbolicLink, FileId, Kind, Node,
     PermissionKey, PutRange, Rename, SetAttributes, SetDirectoryProperties, SetFileProperties, SetSmb, SetTime, Smb,
 };
 use crate::{ETag, Metadata, Refusal, Timestamp};
@@ -237,7 +237,7 @@ impl CopyFile {
         permit_replacement(current, self.may_overwrite, self.ignore_read_only)?;
         let own = if self.set_archive { Attributes::ARCHIVE } else { Attributes::NONE };
         let smb = self.smb.create(spot.permission, own, now);
-        let copied = Copied { id: self.id, source: self.source.clone(), length, completed: now };
+        let copied = CopiedFile { id: self.id, source: self.source.clone(), length, completed: now };
         let node = Node {
             posix: self.posix.apply(None, FILE_MODE),
             metadata: self.metadata.clone(),

@@ -176,15 +176,25 @@ mod tests {
         let directory = Sddl::root().inherited(true);
         assert_eq!(directory.as_str(), IN_ROOT);
         assert_eq!(Sddl::parse(IN_ROOT, Format::Sddl).unwrap().key(), directory.key());
-        assert!(directory.inherited(true).as_str().starts_with("O:SYG:SYD:AI"));
+        let below = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)(A;OICIIO;0xa0000000;;;BU)(A;OICI;0x1301bf;;;AU)\
+                     (A;;FA;;;SY)(A;OICIIO;GA;;;CO)S:NO_ACCESS_CONTROL";
+        assert_eq!(directory.inherited(true).as_str(), below, "the same again");
     }
 
     #[test]
     fn what_is_inherited() {
         let parent =
-            Sddl::parse("O:BAG:SYD:(A;OICI;FA;;;BA)(A;CI;FR;;;BU)(A;OI;FW;;;AU)(A;;FX;;;WD)", Format::Sddl).unwrap();
+            Sddl::parse("O:BAG:SYD:AI(A;OICI;FA;;;BA)(A;CI;FR;;;BU)(A;OI;FW;;;AU)(A;;FX;;;WD)", Format::Sddl).unwrap();
         let directory = "O:BAG:SYD:AI(A;OICIID;FA;;;BA)(A;CIID;FR;;;BU)(A;OIIOID;FW;;;AU)S:NO_ACCESS_CONTROL";
         assert_eq!(parent.inherited(true).as_str(), directory);
         assert_eq!(parent.inherited(false).as_str(), "O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FW;;;AU)S:NO_ACCESS_CONTROL");
+        let owner = Sddl::parse("O:BAG:SYD:(A;OICI;GR;;;CO)(A;OINP;FW;;;CG)(A;CINP;GX;;;CG)", Format::Sddl).unwrap();
+        let directory = "O:BAG:SYD:(A;;FR;;;BA)(A;OICIIO;GR;;;CO)(A;;FX;;;SY)S:NO_ACCESS_CONTROL";
+        assert_eq!(
+            owner.inherited(true).as_str(),
+            directory,
+            "whom it means is known now, and not said to be inherited"
+        );
+        assert_eq!(owner.inherited(false).as_str(), "O:BAG:SYD:(A;;FR;;;BA)(A;;FW;;;SY)S:NO_ACCESS_CONTROL");
     }
 }

@@ -105,7 +105,7 @@ pub struct Node {
     pub links: u32,
     /// The text of a symbolic link.
     pub target: Option<String>,
-    pub copied: Option<Copied>,
+    pub copied: Option<CopiedFile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ pub struct Posix {
 
 /// The copy that made a file what it is. Copies are done when they are answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Copied {
+pub struct CopiedFile {
     pub id: u128,
     pub source: String,
     pub length: u64,

@@ -112,7 +112,7 @@ const fn digit(octal: u16) -> Bits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Scope {
+pub enum AclScope {
     Access,
     /// What is made in a directory inherits these.
     Default,
@@ -129,14 +129,14 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    pub scope: Scope,
+    pub scope: AclScope,
     pub kind: Kind,
     pub id: String,
     pub bits: Bits,
 }
 
 impl Entry {
-    fn place(&self) -> (Scope, Kind, &str) {
+    fn place(&self) -> (AclScope, Kind, &str) {
         (self.scope, self.kind, &self.id)
     }
 
@@ -159,15 +159,15 @@ impl Acl {
     fn of(mut entries: Vec<Entry>) -> Result<Self, Refusal> {
         entries.sort_by(|a, b| a.place().cmp(&b.place()));
         let repeated = entries.windows(2).any(|two| two[0].place() == two[1].place());
-        let most =
-            [Scope::Access, Scope::Default].map(|scope| entries.iter().filter(|entry| entry.scope == scope).count());
+        let most = [AclScope::Access, AclScope::Default]
+            .map(|scope| entries.iter().filter(|entry| entry.scope == scope).count());
         match repeated || most.iter().any(|count| *count > ENTRIES_MAX) {
             true => Err(Refusal::InvalidAccessControlList),
             false => Ok(Self(entries)),
         }
     }
 
-    fn get(&self, scope: Scope, kind: Kind, id: &str) -> Option<Bits> {
+    fn get(&self, scope: AclScope, kind: Kind, id: &str) -> Option<Bits> {
         self.0.iter().find(|entry| entry.place() == (scope, kind, id)).map(|entry| entry.bits)
     }
 
@@ -178,22 +178,22 @@ impl Acl {
         }
     }
 
-    fn remove(&mut self, place: (Scope, Kind, &str)) {
+    fn remove(&mut self, place: (AclScope, Kind, &str)) {
         self.0.retain(|entry| entry.place() != place);
     }
 
-    fn scope(&self, scope: Scope) -> impl Iterator<Item = &Entry> {
+    fn scope(&self, scope: AclScope) -> impl Iterator<Item = &Entry> {
         self.0.iter().filter(move |entry| entry.scope == scope)
     }
 
     /// The union of what the mask limits: what it is where nobody says.
-    fn widest(&self, scope: Scope) -> Bits {
+    fn widest(&self, scope: AclScope) -> Bits {
         let limited = self.scope(scope).filter(|entry| entry.kind == Kind::Group || entry.is_named());
         limited.fold(Bits::NONE, |bits, entry| bits.or(entry.bits))
     }
 
     /// The mask that named entries need, where there is none.
-    fn complete(&mut self, scope: Scope) {
+    fn complete(&mut self, scope: AclScope) {
         let named = self.scope(scope).any(Entry::is_named);
         if named && self.get(scope, Kind::Mask, "").is_none() {
             let bits = self.widest(scope);
@@ -208,9 +208,9 @@ fn read_entry(text: &str, bare: bool) -> Option<Entry> {
     let scope = match parts.first() {
         Some(&"default") => {
             parts.remove(0);
-            Scope::Default
+            AclScope::Default
         }
-        _ => Scope::Access,
+        _ => AclScope::Access,
     };
     let kind = match *parts.first()? {
         "user" => Kind::User,
@@ -237,7 +237,7 @@ impl std::fmt::Display for Acl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, entry) in self.0.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
-            let scope = if entry.scope == Scope::Default { "default:" } else { "" };
+            let scope = if entry.scope == AclScope::Default { "default:" } else { "" };
             let kind = match entry.kind {
                 Kind::User => "user",
                 Kind::Group => "group",
@@ -280,7 +280,7 @@ impl AccessControl {
     }
 
     pub fn bits(&self, kind: Kind, id: &str) -> Option<Bits> {
-        self.acl.get(Scope::Access, kind, id)
+        self.acl.get(AclScope::Access, kind, id)
     }
 
     /// What limits named entries and the owning group.
@@ -289,14 +289,14 @@ impl AccessControl {
     }
 
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.acl.scope(Scope::Access)
+        self.acl.scope(AclScope::Access)
     }
 
     /// chmod: the group's three are the mask's, if there is one.
     pub fn set_mode(&mut self, mode: Mode) {
         let limits = if self.bits(Kind::Mask, "").is_some() { Kind::Mask } else { Kind::Group };
         for (kind, bits) in [(Kind::User, mode.user), (limits, mode.group), (Kind::Other, mode.other)] {
-            self.acl.put(Entry { scope: Scope::Access, kind, id: String::new(), bits });
+            self.acl.put(Entry { scope: AclScope::Access, kind, id: String::new(), bits });
         }
         self.sticky = mode.sticky;
     }
@@ -307,8 +307,8 @@ impl AccessControl {
         let before = std::mem::replace(&mut self.acl, acl.clone());
         for kind in [Kind::User, Kind::Group, Kind::Other] {
             if self.bits(kind, "").is_none() {
-                let bits = before.get(Scope::Access, kind, "").unwrap_or_default();
-                self.acl.put(Entry { scope: Scope::Access, kind, id: String::new(), bits });
+                let bits = before.get(AclScope::Access, kind, "").unwrap_or_default();
+                self.acl.put(Entry { scope: AclScope::Access, kind, id: String::new(), bits });
             }
         }
         self.settle(is_directory)
@@ -322,7 +322,7 @@ impl AccessControl {
             Change::Remove => {
                 for entry in &acl.0 {
                     // The three that every list has stay.
-                    let base = entry.scope == Scope::Access && !entry.is_named() && entry.kind != Kind::Mask;
+                    let base = entry.scope == AclScope::Access && !entry.is_named() && entry.kind != Kind::Mask;
                     if !base {
                         self.acl.remove(entry.place());
                     }
@@ -334,10 +334,10 @@ impl AccessControl {
 
     fn settle(&mut self, is_directory: bool) -> Result<(), Refusal> {
         if !is_directory {
-            self.acl.0.retain(|entry| entry.scope == Scope::Access);
+            self.acl.0.retain(|entry| entry.scope == AclScope::Access);
         }
-        self.acl.complete(Scope::Access);
-        self.acl.complete(Scope::Default);
+        self.acl.complete(AclScope::Access);
+        self.acl.complete(AclScope::Default);
         self.acl = Acl::of(std::mem::take(&mut self.acl.0))?;
         Ok(())
     }
@@ -345,22 +345,22 @@ impl AccessControl {
     /// What something made in this directory begins with. Where the directory has default entries, they are the child's, as far as `mode` goes,
     /// and the umask has no say.
     pub fn inherit(&self, owner: &str, group: &str, mode: Mode, umask: Mode, is_directory: bool) -> Self {
-        let defaults: Vec<&Entry> = self.acl.scope(Scope::Default).collect();
+        let defaults: Vec<&Entry> = self.acl.scope(AclScope::Default).collect();
         if defaults.is_empty() {
             return Self::new(owner, group, mode.masked(umask));
         }
         let mut child = Self::new(owner, group, mode);
         for entry in &defaults {
-            child.acl.put(Entry { scope: Scope::Access, ..(*entry).clone() });
+            child.acl.put(Entry { scope: AclScope::Access, ..(*entry).clone() });
             if is_directory {
                 child.acl.put((*entry).clone());
             }
         }
-        child.acl.complete(Scope::Access);
+        child.acl.complete(AclScope::Access);
         let limits = if child.bits(Kind::Mask, "").is_some() { Kind::Mask } else { Kind::Group };
         for (kind, most) in [(Kind::User, mode.user), (limits, mode.group), (Kind::Other, mode.other)] {
             let bits = child.bits(kind, "").unwrap_or_default().and(most);
-            child.acl.put(Entry { scope: Scope::Access, kind, id: String::new(), bits });
+            child.acl.put(Entry { scope: AclScope::Access, kind, id: String::new(), bits });
         }
         child
     }

@@ -10,7 +10,7 @@ mod path;
 mod requests;
 
 pub use access::{Caller, Right, permit, permit_removal};
-pub use acl::{AccessControl, Acl, Bits, Change, Entry, Kind, Mode, Scope};
+pub use acl::{AccessControl, Acl, AclScope, Bits, Change, Entry, Kind, Mode};
 pub use node::{Node, SUPERUSER};
 pub use path::{DEPTH_MAX, LakePath};
 pub use requests::{

@@ -82,7 +82,7 @@ impl CreatePath {
         };
         let expires = self.expiry.and_then(|expiry| expiry.of(made.created, now));
         if let Some(time) = expires.filter(|time| *time <= now) {
-            return Err(Refusal::InvalidHeaderValue { header: "x-ms-expiry-time".into(), value: time.to_http() });
+            return Err(Refusal::ExpiryTimePassed { time });
         }
         Ok(Blob { lease, expires, ..made })
     }
@@ -151,7 +151,10 @@ impl RenamePath {
         };
         let kept = lease::permit_write(onto.lease, self.lease, now, On::Blob)?;
         onto.permit_mutable(now)?;
-        if node.is_directory != there.is_directory || !is_empty {
+        if node.is_directory != there.is_directory {
+            return Err(Refusal::InvalidSourceOrDestinationResourceType);
+        }
+        if !is_empty {
             return Err(exists(there.is_directory));
         }
         let lease = if lease == Lease::Available { kept } else { lease };

@@ -328,3 +328,18 @@ fn durations() {
         assert_eq!(Length::parse(text), length, "{text}");
     }
 }
+
+#[test]
+fn a_file_has_leases_without_an_end() {
+    let acquire = |length| Action::Acquire { proposed: LeaseId(1), length };
+    let at_once = Action::Break { period_seconds: None };
+    for (action, expected) in [
+        (acquire(Length::Infinite), Ok(acquire(Length::Infinite))),
+        (acquire(Length::Seconds(15)), Err(Refusal::InfiniteLeaseDurationRequired)),
+        (Action::Break { period_seconds: Some(10) }, Ok(at_once)),
+        (at_once, Ok(at_once)),
+        (Action::Renew { id: LeaseId(1) }, Ok(Action::Renew { id: LeaseId(1) })),
+    ] {
+        assert_eq!(action.of_file(), expected, "{action:?}");
+    }
+}

@@ -25,7 +25,8 @@ fn a_blob_grows_cooler_and_is_deleted() {
     let by_age = r#"{"baseBlob":{"tierToCool":{"daysAfterModificationGreaterThan":30},"tierToCold":{"daysAfterModificationGreaterThan":60},
         "tierToArchive":{"daysAfterModificationGreaterThan":90},"delete":{"daysAfterModificationGreaterThan":365}}}"#;
     let policy = policy(by_age, BLOCKS);
-    let (cool, cold, archive) = (Act::Tier(Tier::Cool), Act::Tier(Tier::Cold), Act::Tier(Tier::Archive));
+    let (cool, cold, archive) =
+        (PolicyAct::Tier(Tier::Cool), PolicyAct::Tier(Tier::Cold), PolicyAct::Tier(Tier::Archive));
     for (tier, day, want) in [
         (None, 129, None),
         (None, 130, None), // greater than
@@ -38,8 +39,8 @@ fn a_blob_grows_cooler_and_is_deleted() {
         (None, 191, Some(archive)),
         (Some(Tier::Archive), 191, None),
         (Some(Tier::Smart), 191, None),
-        (Some(Tier::Archive), 466, Some(Act::Delete)),
-        (None, 466, Some(Act::Delete)),
+        (Some(Tier::Archive), 466, Some(PolicyAct::Delete)),
+        (None, 466, Some(PolicyAct::Delete)),
     ] {
         assert_eq!(policy.wants("con", "name", Part::Base, &blob(tier), at(day)), want, "{tier:?} {day}");
     }
@@ -100,9 +101,9 @@ fn snapshots_and_versions_age_by_their_own_time() {
     for (part, day, want) in [
         (Part::Base, 500, None),
         (Part::Snapshot(at(110)), 120, None),
-        (Part::Snapshot(at(110)), 121, Some(Act::Delete)),
+        (Part::Snapshot(at(110)), 121, Some(PolicyAct::Delete)),
         (Part::Version(at(110)), 115, None),
-        (Part::Version(at(110)), 116, Some(Act::Tier(Tier::Cool))),
+        (Part::Version(at(110)), 116, Some(PolicyAct::Tier(Tier::Cool))),
     ] {
         assert_eq!(policy.wants("con", "name", part, &blob(None), at(day)), want, "{part:?} {day}");
     }
@@ -118,9 +119,9 @@ fn by_last_access_and_back() {
     let read_on = |day, tier, moved| Blob { accessed: Some(at(day)), tier_changed: Some(at(moved)), ..blob(tier) };
     let wants = |blob: &Blob, day| policy.wants("con", "name", Part::Base, blob, at(day));
     assert_eq!(wants(&read_on(120, None, 100), 140), None);
-    assert_eq!(wants(&read_on(120, None, 100), 151), Some(Act::Tier(Tier::Archive)));
-    assert_eq!(wants(&read_on(120, None, 145), 151), Some(Act::Tier(Tier::Cool)), "moved six days ago");
-    assert_eq!(wants(&read_on(160, Some(Tier::Cool), 151), 161), Some(Act::Tier(Tier::Hot)), "read since");
+    assert_eq!(wants(&read_on(120, None, 100), 151), Some(PolicyAct::Tier(Tier::Archive)));
+    assert_eq!(wants(&read_on(120, None, 145), 151), Some(PolicyAct::Tier(Tier::Cool)), "moved six days ago");
+    assert_eq!(wants(&read_on(160, Some(Tier::Cool), 151), 161), Some(PolicyAct::Tier(Tier::Hot)), "read since");
     assert_eq!(wants(&read_on(150, Some(Tier::Cool), 151), 152), None);
 }
 

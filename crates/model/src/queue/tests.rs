@@ -120,7 +120,7 @@ fn moves() {
     let update = |seconds| UpdateMessage { id: 7, receipt: got.receipt(), hidden_seconds: seconds, text: None };
     assert_eq!(update(95).decide(Some(&got), at(5)).map(|message| message.place.visible), Ok(at(100)));
     let refused = update(96).decide(Some(&got), at(5));
-    assert!(matches!(refused, Err(Refusal::OutOfRangeQueryParameterValue { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::HiddenBeyondExpiry { .. })), "{refused:?}");
     let updated = update(0).decide(Some(&got), at(6)).unwrap();
     assert_eq!((updated.dequeued, updated.place.visible, updated.expires), (1, at(6), Some(at(100))));
     let forever = PutMessage { id: 1, text: String::new(), hidden_seconds: 9, lives_seconds: None }.decide(at(0));

@@ -35,19 +35,8 @@ pub enum Refused {
     // Requests
     /// 400 InvalidInput, with its own message.
     InvalidInput(Cow<'static, str>),
-    /// The URI has other keys than an entity has.
-    NumberOfKeys {
-        resource: String,
-    },
-    JsonVerboseFormatNotSupported,
-    AtomFormatNotSupported,
-    MediaTypeNotSupported,
-    XMethodNotUsingPost,
-    XMethodIncorrectCount,
-    XMethodIncorrectValue,
     /// 501: a query option or function that Azure does not have either.
     NotImplemented,
-    MethodNotAllowed,
 
     // Entity group transactions
     InvalidDuplicateRow,

@@ -40,8 +40,7 @@ impl TagCondition {
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let mut parser = Parser::new(text);
         let root = parser.any(depth::TAGS).filter(|_| parser.is_done());
-        root.map(|root| Self { root })
-            .ok_or_else(|| Refusal::InvalidHeaderValue { header: "x-ms-if-tags".into(), value: text.to_owned() })
+        root.map(|root| Self { root }).ok_or_else(|| Refusal::InvalidTagCondition { text: text.to_owned() })
     }
 
     pub fn holds(&self, tags: &Tags) -> bool {
@@ -250,10 +249,7 @@ mod tests {
             &deep,
         ] {
             let refusal = TagCondition::parse(text);
-            assert!(
-                matches!(&refusal, Err(Refusal::InvalidHeaderValue { header, .. }) if header == "x-ms-if-tags"),
-                "{text}"
-            );
+            assert!(matches!(&refusal, Err(Refusal::InvalidTagCondition { .. })), "{text}");
         }
     }
 }

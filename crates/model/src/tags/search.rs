@@ -19,14 +19,14 @@ const COMPARISONS_MAX: usize = 20;
 pub struct TagSearch {
     pub container: Option<String>,
     /// At least one, by the name of the tag.
-    tags: BTreeMap<String, Span>,
+    tags: BTreeMap<String, TagSpan>,
     /// Two containers at once: nothing is in both.
     impossible: bool,
 }
 
 /// The values that all comparisons with one tag admit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct TagSpan {
     least: Option<Bound>,
     most: Option<Bound>,
 }
@@ -58,7 +58,7 @@ impl TagSearch {
     }
 
     /// The tags that are compared, in order of name.
-    pub fn tags(&self) -> impl Iterator<Item = (&str, &Span)> {
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &TagSpan)> {
         self.tags.iter().map(|(name, span)| (name.as_str(), span))
     }
 
@@ -73,7 +73,7 @@ impl TagSearch {
 
     /// Whether no tags at all could match.
     pub fn is_impossible(&self) -> bool {
-        self.impossible || self.tags.values().any(Span::is_empty)
+        self.impossible || self.tags.values().any(TagSpan::is_empty)
     }
 }
 
@@ -159,7 +159,7 @@ fn check(name: &str, value: &str) -> Result<(), Fault> {
 
 const RANGES_ONLY: Fault = Fault::Whole("can't have multiple conditions for a single tag unless they define a range");
 
-impl Span {
+impl TagSpan {
     fn narrow(&mut self, operator: Operator, value: String) -> Result<(), Fault> {
         let (least, most) = match operator {
             Operator::Unequal => return Err(Fault::Unexpected),

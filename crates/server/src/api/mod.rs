@@ -9,6 +9,7 @@ mod data_plane;
 mod lab;
 mod login;
 pub mod loopback;
+mod opens;
 mod records;
 mod sas;
 pub mod session;
@@ -157,7 +158,7 @@ impl Console {
             ("GET", ["leases"]) => self.live_leases(&caller),
             ("GET", ["messages"]) => self.live_messages(&caller),
             ("GET", ["hot"]) => self.hottest(&caller, &request),
-            ("GET", ["opens"]) => caller.sees().map(|_| json(&serde_json::json!({"opens": []}))),
+            ("GET", ["opens"]) => self.live_opens(&caller).await,
             ("GET", ["events"]) => self.events(caller, &request),
             ("POST", ["sas"]) => self.make_sas(&caller, document(request).await?),
             ("POST", ["sas", "check"]) => self.check_sas(&caller, document(request).await?, peer).await,

@@ -40,7 +40,7 @@ pub struct Wanted {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct CheckSas {
     url: String,
     method: Option<String>,
 }
@@ -108,7 +108,7 @@ impl Console {
     }
 
     /// Asks as the SAS would, with a method that changes nothing.
-    pub(super) async fn check_sas(&self, caller: &Caller, check: Check, peer: IpAddr) -> Told {
+    pub(super) async fn check_sas(&self, caller: &Caller, check: CheckSas, peer: IpAddr) -> Told {
         if let Caller::Session(session) = caller
             && session.credential.account().is_none()
             && !session.operator

@@ -86,8 +86,11 @@ impl Sessions {
         let now = Instant::now();
         let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         by_id.retain(|_, session| session.is_good(now));
+        // Nobody has looked yet whether a SAS is good, so those of them that were used least lately make room.
+        let unproven = |session: &&Session| matches!(session.credential, Credential::Sas { .. }) && !session.operator;
         if by_id.len() >= SESSIONS_MAX {
-            return None;
+            let oldest = by_id.values().filter(unproven).min_by_key(|session| session.seen)?.id.clone();
+            by_id.remove(&oldest);
         }
         let (id, csrf) = (secret(), secret());
         let session = Session { id: id.clone(), csrf, credential, operator, ends: now + LIFE, seen: now };
@@ -189,6 +192,24 @@ mod tests {
         let session = sessions.begin(Credential::None, true).unwrap();
         sessions.end(&session.id);
         assert!(!sessions.is_on(&session.id));
+    }
+
+    #[tokio::test]
+    async fn signatures_that_nobody_has_looked_at_keep_nobody_out() {
+        let sessions = Sessions::default();
+        let sas = || Credential::Sas { account: "a".into(), query: "sig=none".into() };
+        let mine = sessions.begin(sas(), false).unwrap();
+        let own = headers(&[("cookie", &format!("c={}", mine.id))]);
+        for _ in 0..2 * SESSIONS_MAX {
+            assert!(sessions.begin(sas(), false).is_some());
+        }
+        let operator = sessions.begin(Credential::None, true).expect("one of them makes room");
+        assert!(sessions.is_on(&operator.id) && sessions.of(&own, "c").is_none());
+        assert_eq!(sessions.by_id.lock().unwrap().len(), SESSIONS_MAX);
+        for _ in 0..SESSIONS_MAX {
+            sessions.begin(Credential::None, true);
+        }
+        assert!(sessions.begin(sas(), false).is_none() && sessions.is_on(&operator.id));
     }
 
     #[tokio::test]

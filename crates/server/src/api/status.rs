@@ -72,16 +72,21 @@ impl Console {
 
     pub(super) async fn list_accounts(&self, caller: &Caller) -> Told {
         caller.operator()?;
+        let mut accounts = Vec::new();
+        for name in self.account_names().await? {
+            accounts.push(self.describe_account(&name).await?);
+        }
+        Ok(json(&value!({"accounts": accounts})))
+    }
+
+    /// Those of the configuration and those that are stored.
+    pub(super) async fn account_names(&self) -> Result<Vec<String>, Refused> {
         let stored = self.data.store.accounts().await.map_err(|_| Refused::bad("the accounts cannot be read"))?;
         let mut names: Vec<String> = self.edge.accounts().names().iter().map(|name| name.as_str().to_owned()).collect();
         names.extend(stored.iter().map(|(name, _)| name.as_str().to_owned()));
         names.sort();
         names.dedup();
-        let mut accounts = Vec::new();
-        for name in names {
-            accounts.push(self.describe_account(&name).await?);
-        }
-        Ok(json(&value!({"accounts": accounts})))
+        Ok(names)
     }
 
     async fn describe_account(&self, name: &str) -> Result<Value, Refused> {

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lazuli_http::refusal::Denied;
 use lazuli_http::rehearsal::{Ending, Over, Plan, Planned, Rehearsal};
 use lazuli_http::{Edge, Head, Spec};
-use lazuli_model::Refusal;
 use lazuli_store::Store;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -194,12 +194,12 @@ impl Rehearsal for Lab {
                 }
                 Do::DeliverTwice => Plan { visible: true, ..plan },
                 Do::HoldCopy => Plan { hold, ..plan },
-                Do::Fail if chosen.status == Some(500) => end(Ending::Refuse(Refusal::InternalError)),
-                Do::Fail => end(Ending::Refuse(Refusal::ServerBusy)),
+                Do::Fail if chosen.status == Some(500) => end(Ending::Refuse(Denied::InternalError.into())),
+                Do::Fail => end(Ending::Refuse(Denied::ServerBusy.into())),
                 Do::Disconnect => end(Ending::HangUp),
                 Do::Slow => Plan { pause, ..plan },
                 Do::Truncate => Plan { cut: Some(chosen.bytes.unwrap_or(0)), ..plan },
-                Do::Throttle => Plan { before: Some(Ending::Refuse(Refusal::ServerBusy)), ..plan },
+                Do::Throttle => Plan { before: Some(Ending::Refuse(Denied::ServerBusy.into())), ..plan },
                 Do::Lag => Plan { lag: pause, ..plan },
             })
         })

@@ -104,7 +104,10 @@ impl Side {
         }
         Ok(match self {
             Side::Local(path) if alone => End::File(path.clone()),
-            Side::Local(path) => End::File(path.join(item)),
+            Side::Local(path) => match link_on_the_way(path, item) {
+                Some(link) => return Err(format!("{item}: {} is a link, which leads elsewhere", link.display())),
+                None => End::File(path.join(item)),
+            },
             Side::Remote { client, container, name } => {
                 let name = if alone { name.clone() } else { format!("{}{item}", below(name)) };
                 End::Blob { client: client.clone(), container: container.clone(), name }
@@ -239,6 +242,15 @@ async fn remove(side: Side, recursive: bool) -> Result<String, String> {
     Ok(format!("{} objects deleted\n", items.len()))
 }
 
+/// The first link among what is below `base` and above or at `item`.
+fn link_on_the_way(base: &Path, item: &str) -> Option<PathBuf> {
+    let mut path = base.to_owned();
+    item.split('/').find_map(|part| {
+        path.push(part);
+        path.symlink_metadata().is_ok_and(|found| found.is_symlink()).then(|| path.clone())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +268,20 @@ mod tests {
         for name in ["../evil", "a/../../evil", "/evil", "..", "a/.."] {
             assert_eq!(file(name), None, "{name}");
         }
+    }
+
+    /// Nor below it through a link.
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        let base = std::env::temp_dir().join(format!("lazuli-links-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("real")).unwrap();
+        std::os::unix::fs::symlink("/elsewhere", base.join("link")).unwrap();
+        let side = Side::Local(base.clone());
+        let goes = |name: &str| side.end(name, false).is_ok();
+        let found = [goes("real/x"), goes("new/x"), goes("link/x"), goes("link"), goes("real/link")];
+        std::fs::remove_dir_all(&base).unwrap();
+        assert_eq!(found, [true, true, false, false, true]);
     }
 
     #[test]

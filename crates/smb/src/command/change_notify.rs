@@ -22,13 +22,21 @@ pub(super) async fn run(ask: &Ask<'_>, request: &NotifyRequest) -> Outcome {
         return Err(Status::InvalidParameter);
     }
     let recursive = request.flags.has(NotifyFlags::WATCH_TREE);
-    if !std::mem::replace(&mut open.state().watch.set, true) {
-        ask.gateway.store.watch(&file.at, Filter(request.filter.0), recursive).await?;
+    let turn = Turn::new(&open, ask.later.received.header.message_id);
+    let first = {
+        let watch = &mut open.state().watch;
+        let first = watch.room.is_none();
+        watch.room.get_or_insert(request.output_max as usize);
+        first
+    };
+    if first && let Err(failure) = ask.store.watch(&file.at, Filter(request.filter.0), recursive).await {
+        open.state().watch.room = None;
+        return Err(failure.into());
     }
     loop {
         let mut changed = std::pin::pin!(open.changed.notified());
         changed.as_mut().enable();
-        if let Some(outcome) = taken(&open, request.output_max as usize) {
+        if let Some(outcome) = taken(&turn, request.output_max as usize) {
             return outcome;
         }
         ask.later.begins();
@@ -47,10 +55,36 @@ fn ended(reason: Status) -> Outcome {
     Err(reason)
 }
 
+/// A request's place among those that wait for changes of one directory: they are answered in the order in which the client sent them.
+struct Turn<'a> {
+    open: &'a Open,
+    message: u64,
+}
+
+impl<'a> Turn<'a> {
+    fn new(open: &'a Open, message: u64) -> Self {
+        open.state().watch.waiting.insert(message);
+        Self { open, message }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.open.state().watch.waiting.remove(&self.message);
+        self.open.changed.notify_waiters();
+    }
+}
+
 /// What there is to tell, if anything.
-fn taken(open: &Open, room: usize) -> Option<Outcome> {
-    let mut state = open.state();
+fn taken(turn: &Turn<'_>, room: usize) -> Option<Outcome> {
+    let mut state = turn.open.state();
     let watch = &mut state.watch;
+    let is_first = watch.waiting.first() == Some(&turn.message);
+    if !is_first && watch.over.is_none() {
+        return None;
+    }
+    // What is kept for a client has the room that it asked for first.
+    let room = room.min(watch.room.unwrap_or(room));
     if watch.overflown {
         watch.overflown = false;
         return Some(Ok((Status::NotifyEnumDir, Response::ChangeNotify(Output::default()))));
@@ -64,6 +98,10 @@ fn taken(open: &Open, room: usize) -> Option<Outcome> {
             Some(bytes) => (Status::Success, Response::ChangeNotify(Output(bytes))),
             None => (Status::NotifyEnumDir, Response::ChangeNotify(Output::default())),
         }));
+    }
+    // That the directory is to go may change again, so it is told once.
+    if watch.over == Some(Status::DeletePending) {
+        return watch.over.take().map(Err);
     }
     watch.over.map(|status| Ok((status, Response::ChangeNotify(Output::default()))))
 }

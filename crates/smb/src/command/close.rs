@@ -34,6 +34,6 @@ pub(super) async fn run(ask: &Ask<'_>, request: &CloseRequest) -> Outcome {
         return Err(Status::FileClosed);
     }
     end_watch(&open, Status::NotifyCleanup);
-    ask.gateway.close_open(&open).await;
+    ask.gateway.close_open_in(&ask.store, &open).await;
     Ok((Status::Success, Response::Close(answer)))
 }

@@ -40,6 +40,7 @@ struct Contexts<'a> {
     durable_second: Option<&'a DurableAsked>,
     security: Option<SetPermission>,
     snapshot: Option<Timestamp>,
+    allocation: u64,
     maximal: bool,
     on_disk: bool,
     apple: Option<&'a crate::packet::create_context::AppleQuery>,
@@ -105,7 +106,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &create::Request) -> Outcome {
         new: NewEntry { attributes: Attributes::from_bits(request.attributes), permission: contexts.security.take() },
     };
     let deletes = open.opening.delete_on_close;
-    let opened = match ask.gateway.store.open_handle(&at, open, &ask.later).await {
+    let opened = match ask.store.open_handle(&at, open, &ask.later).await {
         Ok(Some(opened)) => opened,
         Ok(None) => return Err(ask.later.pending.reason()),
         Err(Failure::Refused(Refusal::ResourceTypeMismatch)) => {
@@ -171,16 +172,31 @@ pub(super) fn path(name: &str) -> Result<(FilePath, Option<Timestamp>), Status> 
         }
     }
     let name = steps.join("\\");
-    // The unnamed stream is the file; other streams there are none.
-    let name = name.strip_suffix("::$DATA").unwrap_or(&name);
-    if name.split('\\').any(|step| step == "." || step == "..") {
-        return Err(Status::ObjectPathSyntaxBad);
-    }
-    if name.contains(['/', ':']) || name.contains("\\\\") {
+    // The unnamed stream is the file; other streams there are none. Samba's clients are used to both slashes.
+    let name = name.strip_suffix("::$DATA").unwrap_or(&name).replace('/', "\\");
+    let name = name.as_str();
+    let name = above(name)?;
+    let name = name.as_str();
+    if name.contains(':') || name.contains("\\\\") {
         return Err(Status::ObjectNameInvalid);
     }
     let path = FilePath::parse(name, false).map_err(|_| Status::ObjectNameInvalid)?;
     Ok((path, snapshot))
+}
+
+/// Without `..`, which takes away the step before it, if there is one.
+fn above(name: &str) -> Result<String, Status> {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in name.split('\\') {
+        match step {
+            "." => return Err(Status::ObjectPathSyntaxBad),
+            ".." => {
+                steps.pop().ok_or(Status::ObjectPathSyntaxBad)?;
+            }
+            step => steps.push(step),
+        }
+    }
+    Ok(steps.join("\\"))
 }
 
 /// `@GMT-2024.05.03-10.20.30`.
@@ -211,11 +227,8 @@ fn contexts(request: &create::Request) -> Result<Contexts<'_>, Status> {
                 TimeChange::Set(time) => contexts.snapshot = Some(time),
                 TimeChange::Keep | TimeChange::Freeze | TimeChange::Thaw | TimeChange::Invalid => {}
             },
-            Asked::Allocation(_)
-            | Asked::AppInstance(_)
-            | Asked::Reconnect(_)
-            | Asked::ReconnectSecond(_)
-            | Asked::Unknown { .. } => {}
+            Asked::Allocation(size) => contexts.allocation = *size,
+            Asked::AppInstance(_) | Asked::Reconnect(_) | Asked::ReconnectSecond(_) | Asked::Unknown { .. } => {}
         }
     }
     if contexts.durable && contexts.durable_second.is_some() {
@@ -282,7 +295,7 @@ async fn lease_is_of(ask: &Ask<'_>, cache: Cache, at: &FileAt) -> Result<(), Sta
     if held.share != at.share_at() {
         return Err(Status::InvalidParameter);
     }
-    let path = ask.gateway.store.path_of_handle(&held).await.unwrap_or_default();
+    let path = ask.store.path_of_handle(&held).await.unwrap_or_default();
     let same = lazuli_model::file::fold(&path) == lazuli_model::file::fold(&at.path.to_string().replace('/', "\\"));
     if same { Ok(()) } else { Err(Status::InvalidParameter) }
 }
@@ -306,7 +319,7 @@ async fn open_snapshot(
         Some(create::Disposition::Open | create::Disposition::OpenIf) => {}
         Some(_) | None => return Err(Status::MediaWriteProtected),
     }
-    let found = ask.gateway.store.snapshot_entry(at, snapshot).await;
+    let found = ask.store.snapshot_entry(at, snapshot).await;
     let entry = match found {
         Ok(entry) => entry,
         Err(Failure::Refused(Refusal::ShareNotFound)) => return Err(Status::ObjectNameNotFound),
@@ -346,11 +359,18 @@ fn let_in(
     let second = first.unwrap_or_else(|| contexts.lease.is_some_and(|lease| lease.second.is_some()));
     let client = ask.client.with_connection(|connection| connection.agreed().map(|agreed| agreed.client));
     let client = client.unwrap_or_default();
-    let what = What::File(File { at, kind: opened.entry.node.kind, cache, second });
+    let path = request.name.to_text().unwrap_or_default().replace('\\', "/");
+    let what = What::File(File { at, path, kind: opened.entry.node.kind, cache, second });
     let mut open = Open::new(id, ask.account.as_str().to_owned(), client, what, ask.session, ask.tree);
     (open.access, open.options) = (access, request.options);
     open.durable = durable(contexts, opened);
     let durable = open.durable;
+    // Room is asked for where a file's bytes begin.
+    let reserved = match opened.done {
+        Done::Created | Done::Overwritten | Done::Superseded => describe::clusters(contexts.allocation),
+        Done::Opened => 0,
+    };
+    open.state().reserved = reserved;
     ask.gateway.opens().insert(Arc::new(open));
     let mut given = Vec::new();
     let directory = opened.entry.node.kind == Kind::Directory;
@@ -383,7 +403,9 @@ fn let_in(
         Cache::Lease { .. } => OplockLevel::Lease,
         Cache::Oplock => oplock_level(opened.caching),
     };
-    Response::Create(answer(&opened.entry, oplock, action(opened.done), id, given))
+    let mut answer = answer(&opened.entry, oplock, action(opened.done), id, given);
+    answer.allocation = answer.allocation.max(if directory { 0 } else { reserved });
+    Response::Create(answer)
 }
 
 pub(super) fn given_lease(asked: &Lease, second: bool, opened: &Opened) -> Lease {
@@ -454,8 +476,14 @@ mod tests {
         assert_eq!(path.to_string(), "dir/file.txt");
         assert_eq!(snapshot.map(|time| time.to_http()), Some("Fri, 03 May 2024 10:20:30 GMT".to_owned()));
         assert!(super::path("").expect("the root").0.is_root());
-        for bad in ["a/b", "a:b", r"a\\b", "a*b"] {
+        assert_eq!(super::path("a/b").expect("both slashes").0.to_string(), "a/b");
+        for bad in ["a:b", r"a\\b", "a*b"] {
             assert_eq!(super::path(bad).err(), Some(Status::ObjectNameInvalid), "{bad}");
+        }
+        assert_eq!(super::path(r"a\b\..\c").expect("a step back").0.to_string(), "a/c");
+        assert!(super::path(r"a\..").expect("the root").0.is_root());
+        for bad in ["..", r"a\..\..", r"a\.\b"] {
+            assert_eq!(super::path(bad).err(), Some(Status::ObjectPathSyntaxBad), "{bad}");
         }
         assert_eq!(super::path("f::$DATA").expect("the unnamed stream").0.to_string(), "f");
     }

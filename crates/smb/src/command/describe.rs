@@ -12,8 +12,13 @@ pub(super) const CLUSTER: u64 = 4096;
 pub(super) fn allocation(node: &Node) -> u64 {
     match node.kind {
         Kind::Directory => 0,
-        Kind::File | Kind::Symlink => node.length.checked_next_multiple_of(CLUSTER).unwrap_or(node.length),
+        Kind::File | Kind::Symlink => clusters(node.length),
     }
+}
+
+/// So many bytes, in whole clusters.
+pub(super) fn clusters(length: u64) -> u64 {
+    length.checked_next_multiple_of(CLUSTER).unwrap_or(length)
 }
 
 pub(super) fn end_of_file(node: &Node) -> u64 {

@@ -33,18 +33,22 @@ struct Wanted<'a> {
 pub(super) async fn reconnect(ask: &Ask<'_>, request: &create::Request) -> Option<Outcome> {
     let mut wanted = None;
     let mut lease = None;
-    let mut second_asked = false;
+    let (mut first_asked, mut second_asked, mut reconnects) = (false, false, 0);
     for context in &request.contexts {
         match context {
-            Asked::Reconnect(file) => wanted = Some(Wanted { file: *file, create: None, lease: None }),
+            Asked::Reconnect(file) => {
+                reconnects += 1;
+                wanted = Some(Wanted { file: *file, create: None, lease: None });
+            }
             Asked::ReconnectSecond(reconnect) => {
+                reconnects += 1;
                 wanted = Some(Wanted { file: reconnect.file, create: Some(reconnect.create), lease: None });
             }
             Asked::Lease(asked) => lease = Some(asked),
             Asked::DurableSecond(_) => second_asked = true,
+            Asked::Durable => first_asked = true,
             Asked::ExtendedAttributes(_)
             | Asked::Security(_)
-            | Asked::Durable
             | Asked::Allocation(_)
             | Asked::MaximalAccess(_)
             | Asked::Timewarp(_)
@@ -59,7 +63,7 @@ pub(super) async fn reconnect(ask: &Ask<'_>, request: &create::Request) -> Optio
         Ok(path) => path,
         Err(status) => return Some(Err(status)),
     };
-    if second_asked {
+    if second_asked || reconnects > 1 || (first_asked && wanted.create.is_some()) {
         return Some(Err(Status::InvalidParameter));
     }
     Some(regain(ask, &wanted, &name).await)
@@ -68,11 +72,14 @@ pub(super) async fn reconnect(ask: &Ask<'_>, request: &create::Request) -> Optio
 async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>, name: &FilePath) -> Outcome {
     let gone = Status::ObjectNameNotFound;
     let client = ask.client.with_connection(|connection| connection.agreed().map(|agreed| agreed.client));
+    let share = ask.share_at()?;
     let open = {
         let opens = ask.gateway.opens();
-        let found = opens.by_handle(wanted.file.persistent).ok_or(gone)?;
+        let found = opens.by_handle(&share, wanted.file.persistent).ok_or(gone)?;
         let durable = found.durable.ok_or(gone)?;
-        if durable.create != wanted.create || found.account != ask.account.as_str() {
+        // One of the first version has no name but zero, and who asks by the first version says none.
+        let named = wanted.create.is_none_or(|create| create == durable.create.unwrap_or_default());
+        if !named || found.account != ask.account.as_str() {
             return Err(gone);
         }
         let file = found.file()?;
@@ -91,20 +98,16 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>, name: &FilePath) -> Outcome 
         found
     };
     let file = open.file()?;
-    if file.at.share != ask.share_at()? {
-        lose(&open);
-        return Err(gone);
-    }
     // Who has a lease names the file as well.
     if wanted.lease.is_some() {
-        let path = ask.gateway.store.path_of_handle(&file.at).await.unwrap_or_default();
+        let path = ask.store.path_of_handle(&file.at).await.unwrap_or_default();
         if fold(&path) != fold(&name.to_string().replace('/', "\\")) {
             lose(&open);
             return Err(Status::InvalidParameter);
         }
     }
     let peer = ask.client.peer.to_string();
-    let adopted = match ask.gateway.store.adopt_handle(&file.at, ask.session, peer).await {
+    let adopted = match ask.store.adopt_handle(&file.at, ask.session, peer).await {
         Ok(adopted) => adopted,
         Err(_) => {
             ask.gateway.opens().remove(open.id);
@@ -118,7 +121,8 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>, name: &FilePath) -> Outcome 
         Cache::Lease { .. } => OplockLevel::Lease,
         Cache::Oplock => oplock_level(opened.caching),
     };
-    let answer = answer(&opened.entry, oplock, Action::Opened, open.id, given.into_iter().collect());
+    let mut answer = answer(&opened.entry, oplock, Action::Opened, open.id, given.into_iter().collect());
+    answer.allocation = answer.allocation.max(open.state().reserved);
     Ok((Status::Success, Response::Create(answer)))
 }
 

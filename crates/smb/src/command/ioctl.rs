@@ -1,8 +1,9 @@
 //! IOCTL: pipes, copies on the server, sparse files, snapshots, and what clients ask about the connection.
 
 use bytes::Bytes;
-use lazuli_model::Timestamp;
 use lazuli_model::file::Kind;
+use lazuli_model::{Refusal, Timestamp};
+use lazuli_store::Failure;
 
 use crate::packet::Response;
 use crate::packet::create::Access;
@@ -60,7 +61,7 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
     let done = Ok((Status::Success, Bytes::new()));
     match code {
         Fsctl::DfsGetReferrals | Fsctl::DfsGetReferralsEx => return Err(Status::FsDriverRequired),
-        Fsctl::QueryNetworkInterfaces => return Err(Status::NotSupported),
+        Fsctl::QueryNetworkInterfaces => return interfaces(ask, room),
         Fsctl::PipeWait => return Err(Status::NotSupported),
         Fsctl::ValidateNegotiate
         | Fsctl::PipeTransceive
@@ -119,7 +120,7 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
                 return Err(Status::InvalidParameter);
             }
             open.may(Access::READ_DATA)?;
-            let times = ask.gateway.store.snapshots(&file.at.share).await?;
+            let times = ask.store.snapshots(&file.at.share).await?;
             let tokens: Vec<String> = times.into_iter().rev().map(token).collect();
             Ok((Status::Success, fsctl::write_snapshots(&tokens, room)))
         }
@@ -130,7 +131,7 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
             open.may(Access::WRITE_DATA.with(Access::WRITE_ATTRIBUTES).with(Access::APPEND_DATA))?;
             let sparse = fsctl::parse_set_sparse(&request.input);
             let frozen = open.state().frozen;
-            ask.gateway.store.set_sparse(&file.at, sparse, frozen).await?;
+            ask.store.set_sparse(&file.at, sparse, frozen).await?;
             done
         }
         Fsctl::SetZeroData => {
@@ -143,7 +144,7 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
                 return Err(Status::InvalidParameter);
             }
             let frozen = open.state().frozen;
-            ask.gateway.store.zero_handle(&file.at, from, to, frozen).await?;
+            ask.store.zero_handle(&file.at, from, to, frozen).await?;
             done
         }
         Fsctl::QueryAllocatedRanges => ranges(ask, &open, file, request).await,
@@ -161,6 +162,11 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
         // Nothing is compressed.
         Fsctl::GetCompression if room < 2 => Err(Status::InvalidParameter),
         Fsctl::GetCompression => Ok((Status::Success, Bytes::from_static(&[0, 0]))),
+        // To be as it is can be asked of every file.
+        Fsctl::SetCompression if request.input.as_ref() == [0, 0] => {
+            open.may(Access::WRITE_DATA)?;
+            done
+        }
         Fsctl::SetCompression => Err(Status::NotSupported),
         Fsctl::IsPathnameValid => done,
         Fsctl::GetReparsePoint => Err(Status::NotAReparsePoint),
@@ -189,6 +195,15 @@ async fn about(ask: &Ask<'_>, request: &Request, code: Fsctl) -> Result<(Status,
         | Fsctl::QueryNetworkInterfaces
         | Fsctl::ValidateNegotiate => Err(Status::InvalidDeviceRequest),
     }
+}
+
+/// Where else the client may connect to: nowhere but where it is, so that it binds no further channel on its own.
+fn interfaces(ask: &Ask<'_>, room: usize) -> Result<(Status, Bytes), Status> {
+    let channels =
+        ask.client.with_connection(|connection| connection.agreed().is_some_and(|agreed| agreed.multi_channel()));
+    let (true, Some(local)) = (channels, ask.client.local) else { return Err(Status::NotSupported) };
+    let one = fsctl::write_interface(local.ip());
+    if one.len() > room { Err(Status::BufferTooSmall) } else { Ok((Status::Success, one)) }
 }
 
 /// `@GMT-2024.05.03-10.20.30`.
@@ -238,23 +253,15 @@ async fn copy(
     let frozen = open.state().frozen;
     let (mut chunks, mut bytes) = (0, 0_u64);
     for chunk in &asked.chunks {
-        let store = &ask.gateway.store;
-        let length = u64::from(chunk.length);
-        let seen = store.query_handle(&from.at).await?;
-        // A chunk that reaches beyond the source's end is not copied at all.
-        if chunk.source.checked_add(length).is_none_or(|end| end > seen.entry.node.length) {
-            if chunks == 0 {
-                return Err(Status::InvalidViewSize);
-            }
-            let part = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };
-            return Ok((Status::InvalidViewSize, part.to_bytes()));
-        }
-        match store.copy_range(&from.at, chunk.source, &target.at, chunk.target, length, frozen).await {
-            Ok(copied) => bytes += copied,
-            Err(failure) => {
-                let part = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };
-                return Ok((failure.into(), part.to_bytes()));
-            }
+        let (store, length) = (&ask.store, u64::from(chunk.length));
+        let copied = store.copy_range(&from.at, chunk.source, &target.at, chunk.target, length, frozen).await;
+        let part = CopyResponse { chunks, chunk_bytes: 0, total_bytes: bytes as u32 };
+        match copied {
+            Ok(()) => bytes += length,
+            // A chunk that reaches beyond the source's end is not copied at all.
+            Err(Failure::Refused(Refusal::InvalidRange)) if chunks == 0 => return Err(Status::InvalidViewSize),
+            Err(Failure::Refused(Refusal::InvalidRange)) => return Ok((Status::InvalidViewSize, part.to_bytes())),
+            Err(failure) => return Ok((failure.into(), part.to_bytes())),
         }
         chunks += 1;
     }
@@ -270,7 +277,7 @@ async fn ranges(ask: &Ask<'_>, open: &Open, file: &File, request: &Request) -> R
     if file.kind == Kind::Directory {
         return Err(Status::InvalidParameter);
     }
-    let store = &ask.gateway.store;
+    let store = &ask.store;
     let seen = store.query_handle(&file.at).await?;
     let node = &seen.entry.node;
     let end = end.min(node.length);

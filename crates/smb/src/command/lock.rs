@@ -39,7 +39,8 @@ pub(super) async fn run(ask: &Ask<'_>, request: &LockRequest) -> Outcome {
         }
     }
     // Who asks for several does not wait ([MS-SMB2] 3.3.5.14.2).
-    if !unlocks && waits && ranges.len() > 1 {
+    let patient = |element: &LockElement| !element.flags.has(LockFlags::FAIL_IMMEDIATELY);
+    if !unlocks && ranges.len() > 1 && request.locks.iter().any(patient) {
         return Err(Status::InvalidParameter);
     }
     for element in &request.locks {
@@ -48,7 +49,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &LockRequest) -> Outcome {
             return Err(Status::InvalidLockRange);
         }
     }
-    let store = &ask.gateway.store;
+    let store = &ask.store;
     if unlocks {
         return match store.unlock_ranges(&file.at, ranges).await? {
             true if wrong.is_some() => Err(wrong.unwrap_or(Status::InvalidParameter)),
@@ -60,7 +61,11 @@ pub(super) async fn run(ask: &Ask<'_>, request: &LockRequest) -> Outcome {
     match store.lock_ranges(&file.at, ranges, later).await {
         Ok(Locked::Granted) => remember(&open, request, done),
         Ok(Locked::Held) => Err(Status::LockNotGranted),
-        Ok(Locked::Cancelled) => Err(ask.later.pending.reason()),
+        // With its tree or session what held the range goes too, and Windows says that it was granted then (smb2.lock.cancel-tdis).
+        Ok(Locked::Cancelled) => {
+            let reason = ask.later.pending.reason();
+            if matches!(reason, Status::NetworkNameDeleted | Status::UserSessionDeleted) { done } else { Err(reason) }
+        }
         // Closed while it waited.
         Err(lazuli_store::Failure::Refused(lazuli_model::Refusal::ResourceNotFound)) => Err(Status::RangeNotLocked),
         Err(failure) => Err(failure.into()),

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::serve::Client;
-use crate::status::Status;
 
 pub(crate) async fn run(client: &Arc<Client>, session: u64) {
-    client.end_pending(session, None, Status::UserSessionDeleted);
+    client.gateway.end_pending(session);
     // What is durable waits for the client to come back.
     client.gateway.end_opens(session, None, true).await;
 }

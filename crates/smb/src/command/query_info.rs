@@ -56,12 +56,13 @@ async fn of_file(ask: &Ask<'_>, open: &Open, at: &File, request: &InfoRequest, r
     let seen = store.query_handle(&at.at).await.map_err(closed)?;
     let node = &seen.entry.node;
     let attributes = || open.may(Access::READ_ATTRIBUTES);
-    let (position, mode) = {
+    let (position, mode, reserved) = {
         let state = open.state();
-        (state.position, state.mode)
+        (state.position, state.mode, state.reserved)
     };
     let mode = file::Mode { mode: if mode == 0 { open.options.0 & 0x103e } else { mode } };
-    let standard = describe::standard(node, seen.delete_pending);
+    let mut standard = describe::standard(node, seen.delete_pending);
+    standard.allocation = standard.allocation.max(reserved);
     let id = describe::file_id(node.id);
     match class {
         Class::Basic => {
@@ -77,7 +78,8 @@ async fn of_file(ask: &Ask<'_>, open: &Open, at: &File, request: &InfoRequest, r
         Class::Alignment => fit_whole(&file::Alignment::default(), room),
         Class::NetworkOpen => {
             attributes()?;
-            fit_whole(&describe::network_open(node), room)
+            let network = describe::network_open(node);
+            fit_whole(&file::NetworkOpen { allocation: standard.allocation, ..network }, room)
         }
         Class::AttributeTag => {
             attributes()?;

@@ -26,7 +26,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &ReadRequest) -> Outcome {
     if i64::try_from(request.offset).is_err() || request.offset.checked_add(request.length.into()).is_none() {
         return Err(Status::InvalidParameter);
     }
-    let mut reader = ask.gateway.store.read_handle(&file.at, request.offset, request.length.into()).await?;
+    let mut reader = ask.store.read_handle(&file.at, request.offset, request.length.into()).await?;
     let data = gather(&mut reader).await?;
     let wanted = request.minimum.max(u32::from(request.length > 0)) as usize;
     if data.len() < wanted {

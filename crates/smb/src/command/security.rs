@@ -9,6 +9,7 @@ use crate::status::Status;
 
 const DACL_BITS: u16 = 0x150c;
 const SACL_BITS: u16 = 0x2a30;
+const INHERIT_REQUEST: u16 = 0x100;
 
 /// A descriptor that comes with a new file. What it leaves out is the administrators', and without a list everybody may do everything.
 pub(super) fn whole(sent: &Bytes) -> Result<Vec<u8>, Status> {
@@ -42,10 +43,11 @@ pub(super) fn merged(stored: &[u8], sent: &SecurityDescriptor, parts: u32) -> Op
     if parts.has(SecurityInformation::DACL) {
         merged.dacl.clone_from(&sent.dacl);
         merged.control = Control(merged.control.0 & !DACL_BITS | sent.control.0 & DACL_BITS);
-        if sent.control.0 & 0x100 != 0 {
-            merged.control = merged.control.with(Control::DACL_INHERITED);
+        // That a list was inherited is believed of those who ask for it too; the question itself is not kept (smb2.acls.INHERITFLAGS).
+        if sent.control.0 & INHERIT_REQUEST == 0 {
+            merged.control = Control(merged.control.0 & !Control::DACL_INHERITED.0);
         }
-        merged.control = Control(merged.control.0 & !0x100);
+        merged.control = Control(merged.control.0 & !INHERIT_REQUEST);
     }
     if parts.has(SecurityInformation::SACL) {
         merged.sacl.clone_from(&sent.sacl);

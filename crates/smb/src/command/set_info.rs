@@ -35,7 +35,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &SetRequest) -> Outcome {
 
 async fn change(ask: &Ask<'_>, open: &Open, file: &File, request: &SetRequest) -> Result<(), Status> {
     let change = Change::parse(request.class, request.input.clone()).map_err(|_| Status::InfoLengthMismatch)?;
-    let store = &ask.gateway.store;
+    let store = &ask.store;
     let frozen = open.state().frozen;
     match change.ok_or(Status::InvalidInfoClass)? {
         Change::Basic(basic) => set_basic(ask, open, file, &basic).await,
@@ -55,8 +55,9 @@ async fn change(ask: &Ask<'_>, open: &Open, file: &File, request: &SetRequest) -
         Change::Allocation(allocation) => {
             let length = allocation.size;
             resize(open, file, length)?;
-            // More room than there are bytes is not kept; less cuts them off.
+            // More room than there are bytes is reported and not kept; less cuts them off.
             let seen = store.query_handle(&file.at).await.map_err(closed)?;
+            open.state().reserved = super::describe::clusters(length);
             if length < seen.entry.node.length {
                 return store.set_end(&file.at, length, frozen).await.map_err(closed);
             }
@@ -111,8 +112,10 @@ async fn set_basic(ask: &Ask<'_>, open: &Open, file: &File, basic: &Basic) -> Re
         changed: set(changed),
         attributes: (bits != 0).then(|| Attributes::from_bits(bits)),
     };
-    let store = &ask.gateway.store;
-    store.set_basic(&file.at, set, frozen).await.map_err(closed)?;
+    // Freezing and thawing change nothing by themselves.
+    if set != SetBasic::default() {
+        ask.store.set_basic(&file.at, set, frozen).await.map_err(closed)?;
+    }
     // What is set stays, whatever is done through this handle.
     frozen.written |= set.written.is_some();
     frozen.changed |= set.changed.is_some();
@@ -151,7 +154,7 @@ async fn rename(ask: &Ask<'_>, open: &Open, file: &File, to: &Rename) -> Result<
     }
     let replace = to.flags.has(RenameFlags::REPLACE_IF_EXISTS);
     let frozen = open.state().frozen;
-    match ask.gateway.store.rename_handle(&file.at, path, replace, frozen, &ask.later).await {
+    match ask.store.rename_handle(&file.at, path, replace, frozen, &ask.later).await {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err(ask.later.pending.reason()),
         // Somebody works below the directory.
@@ -162,7 +165,7 @@ async fn rename(ask: &Ask<'_>, open: &Open, file: &File, to: &Rename) -> Result<
 
 async fn dispose(ask: &Ask<'_>, open: &Open, file: &File, delete: bool) -> Result<(), Status> {
     open.may(Access::DELETE)?;
-    match ask.gateway.store.mark_deletion(&file.at, delete, &ask.later).await {
+    match ask.store.mark_deletion(&file.at, delete, &ask.later).await {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err(ask.later.pending.reason()),
         Err(Failure::Refused(Refusal::ReadOnlyAttribute)) => Err(Status::CannotDelete),
@@ -185,5 +188,5 @@ async fn security(ask: &Ask<'_>, open: &Open, file: &File, request: &SetRequest)
     let parts = request.additional;
     let frozen = open.state().frozen;
     let merge = move |stored: &[u8]| super::security::merged(stored, &sent, parts);
-    ask.gateway.store.change_descriptor(&file.at, frozen, merge).await.map_err(closed)
+    ask.store.change_descriptor(&file.at, frozen, merge).await.map_err(closed)
 }

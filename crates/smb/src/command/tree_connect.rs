@@ -9,8 +9,9 @@ use lazuli_store::ShareAt;
 use crate::packet::Response;
 use crate::packet::create::Access;
 use crate::packet::tree::{self, ShareFlags, ShareType, share_of};
-use crate::serve::Client;
 use crate::serve::dispatch::Outcome;
+use crate::serve::{Admission, Client};
+use crate::session::negotiation::Encryption;
 use crate::session::{Received, Tree};
 use crate::status::Status;
 
@@ -30,10 +31,17 @@ async fn connect(
     let path = request.path.to_text().map_err(|_| Status::BadNetworkName)?;
     let share = share_of(&path).ok_or(Status::BadNetworkName)?;
     let gateway = &client.gateway;
-    let account = {
+    let (account, sealed) = {
         let sessions = gateway.sessions();
-        sessions.get(received.session).ok_or(Status::UserSessionDeleted)?.account.clone()
+        let session = sessions.get(received.session).ok_or(Status::UserSessionDeleted)?;
+        (session.account.clone(), session.encrypted)
     };
+    // The account's settings may have changed since the logon.
+    match gateway.admission(&account, client.peer.ip()).await {
+        Admission::Known { encryption: Encryption::Required, .. } if !sealed => return Err(Status::AccessDenied),
+        Admission::Unknown | Admission::NotFromThere => return Err(Status::AccessDenied),
+        Admission::Known { .. } => {}
+    }
     let pipes = share.eq_ignore_ascii_case("IPC$");
     // Shares have names in lower case, and clients write them as they like.
     let share = if pipes { "IPC$".to_owned() } else { share.to_lowercase() };
@@ -45,7 +53,7 @@ async fn connect(
             return Err(Status::BadNetworkName);
         }
     }
-    let mut sessions = gateway.sessions();
+    let mut sessions = gateway.sessions_mut();
     let session = sessions.get_mut(received.session).ok_or(Status::UserSessionDeleted)?;
     let id = session.connect(Tree { share, pipes, encrypted: false }).ok_or(Status::InsufficientResources)?;
     let kind = if pipes { ShareType::Pipe } else { ShareType::Disk };

@@ -36,7 +36,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: WriteRequest) -> Outcome {
     if length > 0 {
         let frozen = open.state().frozen;
         let offset = request.offset;
-        ask.gateway.store.write_handle(&file.at, offset, request.data, frozen).await?;
+        ask.store.write_handle(&file.at, offset, request.data, frozen).await?;
         open.state().position = offset + length as u64;
     }
     Ok((Status::Success, Response::Write(answer(length))))

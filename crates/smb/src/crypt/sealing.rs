@@ -1,6 +1,8 @@
 //! Encryption, in place ([MS-SMB2] 3.1.4.3). The sender makes a new nonce for each message by counting; the receiver takes what it is given, and
 //! opens nothing whose tag is wrong.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use aes::{Aes128, Aes256};
 use bytes::{Bytes, BytesMut};
 use ccm::aead::generic_array::GenericArray;
@@ -89,7 +91,7 @@ fn gcm_nonce(nonce: &[u8; 16]) -> Nonce {
 pub struct Sealer {
     key: Key,
     session: u64,
-    sent: u64,
+    sent: AtomicU64,
 }
 
 /// All nonces have been used: the session is over.
@@ -98,7 +100,7 @@ pub struct Exhausted;
 
 impl Sealer {
     pub fn new(cipher: Cipher, key: &[u8], session: u64) -> Self {
-        Self { key: Key::new(cipher, key), session, sent: 0 }
+        Self { key: Key::new(cipher, key), session, sent: AtomicU64::new(0) }
     }
 
     /// Room for the header that `seal` fills in, to begin a buffer with.
@@ -109,7 +111,7 @@ impl Sealer {
     }
 
     /// Encrypts the message that lies behind the room for the header, and fills that in.
-    pub fn seal(&mut self, frame: &mut [u8]) -> Result<(), Exhausted> {
+    pub fn seal(&self, frame: &mut [u8]) -> Result<(), Exhausted> {
         let nonce = self.next_nonce()?;
         let (head, message) = frame.split_at_mut(TRANSFORM_SIZE);
         let size = u32::try_from(message.len()).expect("a message shorter than a frame");
@@ -120,17 +122,18 @@ impl Sealer {
         Ok(())
     }
 
-    fn next_nonce(&mut self) -> Result<[u8; 16], Exhausted> {
+    fn next_nonce(&self) -> Result<[u8; 16], Exhausted> {
+        let next = |sent: u64| sent.checked_add(1);
+        let sent = self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| Exhausted)?;
         let mut nonce = [0; 16];
-        nonce[..8].copy_from_slice(&self.sent.to_le_bytes());
-        self.sent = self.sent.checked_add(1).ok_or(Exhausted)?;
+        nonce[..8].copy_from_slice(&sent.to_le_bytes());
         Ok(nonce)
     }
 }
 
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Sealer({:x}, {} sent)", self.session, self.sent)
+        write!(f, "Sealer({:x}, {} sent)", self.session, self.sent.load(Ordering::Relaxed))
     }
 }
 
@@ -206,7 +209,7 @@ mod tests {
         let second = sealed(&mut sealer, b"same");
         assert_ne!(first[COVERED_FROM..36], second[COVERED_FROM..36]);
         assert_ne!(first[TRANSFORM_SIZE..], second[TRANSFORM_SIZE..]);
-        sealer.sent = u64::MAX;
+        sealer.sent = AtomicU64::new(u64::MAX);
         assert_eq!(sealer.seal(&mut Sealer::room(0)), Err(Exhausted));
     }
 

@@ -232,6 +232,29 @@ pub fn write_snapshots(tokens: &[String], output_max: usize) -> Bytes {
     sink.finish().freeze()
 }
 
+/// One interface of the server, by its address ([MS-SMB2] 2.2.32.5), of a gigabit and without RSS or RDMA.
+pub fn write_interface(address: std::net::IpAddr) -> Bytes {
+    const SIZE: usize = 152;
+    let mut sink = Sink::new();
+    // The last one; its number; what it can do; reserved; bits in a second.
+    [0_u32, 1, 0, 0].iter().for_each(|number| sink.write(number));
+    sink.write(&1_000_000_000_u64);
+    match address {
+        std::net::IpAddr::V4(address) => {
+            sink.write(&2_u16);
+            sink.zeros(2);
+            sink.bytes(&address.octets());
+        }
+        std::net::IpAddr::V6(address) => {
+            sink.write(&0x17_u16);
+            sink.zeros(6);
+            sink.bytes(&address.octets());
+        }
+    }
+    sink.zeros(SIZE - sink.offset());
+    sink.finish().freeze()
+}
+
 /// How many there are, and those that are listed.
 pub fn read_snapshots(output: Bytes) -> Parsed<(u32, Vec<String>)> {
     let mut source = Source::new(output);

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use lazuli_model::AccountName;
 use lazuli_model::file::ShareName;
-use lazuli_store::ShareAt;
+use lazuli_store::{ShareAt, Store};
 
 use super::Gateway;
 use super::connection::Client;
+use super::observed::Observed;
 use super::opens::Open;
 use super::pending::Later;
 use crate::command;
@@ -17,7 +18,7 @@ use crate::packet::error::ErrorData;
 use crate::packet::file::FileId;
 use crate::packet::header::Target;
 use crate::packet::{Header, Request, Response};
-use crate::session::protection::{Answer, accept_tree};
+use crate::session::protection::{Answer, Standing, accept_tree};
 use crate::session::{Close, Received, Reply, Tree};
 use crate::status::Status;
 
@@ -42,6 +43,8 @@ pub(crate) struct Chain {
 pub(crate) struct Ask<'a> {
     pub client: &'a Arc<Client>,
     pub gateway: &'a Arc<Gateway>,
+    /// The gateway's, with a witness if the request may be recorded.
+    pub store: Store,
     pub session: u64,
     pub account: AccountName,
     pub tree: u32,
@@ -79,7 +82,18 @@ pub(crate) async fn one(
     });
     let (answer, request) = match accepted {
         Ok(accepted) => accepted,
-        Err(status) => return Ok(refusal(client, received, status, received.refusal())),
+        Err(status) => {
+            // What is related to a request without a session cannot be told what it is about.
+            let unrelatable = received.header.is_related() && (!before || chain.broken);
+            chain.broken |= matches!(status, Status::UserSessionDeleted | Status::NetworkSessionExpired);
+            let status = if unrelatable { Status::InvalidParameter } else { status };
+            let mut reply = refusal(client, received, status, received.refusal());
+            // For a session that nobody knows there is no key. Clients know their own signature again, and believe it.
+            if received.standing == Standing::Unknown {
+                reply.header.signature = received.header.signature;
+            }
+            return Ok(reply);
+        }
     };
     match request {
         Request::Negotiate(request) => command::negotiate::run(client, received, &request, answer),
@@ -95,7 +109,7 @@ pub(crate) async fn one(
             chain.tree = tree;
             let mut reply = reply(client, received, outcome, answer);
             if tree != 0 {
-                reply.header.target = Target::Sync { process: 0xfeff, tree };
+                reply.header.target = in_reply(&received.header, tree);
             }
             Ok(reply)
         }
@@ -157,25 +171,49 @@ async fn in_tree(
     let later = Later { client, received, answer, pending: pending.clone(), before: ready };
     let gateway = &client.gateway;
     let session = received.session;
-    let ask = Ask { client, gateway, session, account, tree, share, related, later };
-    if let Some(file) = named_file(&request).filter(|file| *file != FileId::RELATED) {
-        chain.file = Some(Ok(file));
+    let store = gateway.store.clone();
+    let mut ask = Ask { client, gateway, store, session, account, tree, share, related, later };
+    let observed = Observed::of(&ask, &request);
+    if let Some(observed) = &observed {
+        ask.store = ask.store.witnessed(observed.witness.clone());
+    }
+    match named_file(&request) {
+        // Who names no file and is related to nobody has none, and nor have those that are related to it.
+        Some(FileId::RELATED) if !header.is_related() => chain.file = Some(Err(Status::FileClosed)),
+        Some(FileId::RELATED) | None => {}
+        Some(file) => chain.file = Some(Ok(file)),
     }
     let creates = matches!(request, Request::Create(_));
-    let outcome = command::run(&ask, request).await?;
+    let by_handle = needs_only_the_handle(&request);
+    let outcome = match command::run(&ask, request).await? {
+        // The store has no such handle any more: it was closed by force, and the notice of that is on its way.
+        Err(Status::ObjectNameNotFound) if by_handle => Err(Status::FileClosed),
+        outcome => outcome,
+    };
+    if let Some(observed) = observed {
+        observed.tell(&ask, header.message_id, &outcome);
+    }
     if creates {
         chain.file = Some(match &outcome {
             Ok((_, Response::Create(created))) => Ok(created.file),
             Ok((status, _)) | Err(status) => Err(*status),
         });
     }
-    client.finish(received);
     chain.waited = pending.id.load(Ordering::SeqCst) != 0;
     let mut reply = reply_later(client, received, outcome, answer, pending.id.load(Ordering::SeqCst));
     if header.is_related() && pending.id.load(Ordering::SeqCst) == 0 {
-        reply.header.target = Target::Sync { process: 0xfeff, tree };
+        reply.header.target = in_reply(header, tree);
     }
     Ok(reply)
+}
+
+/// The tree that an answer names, which the request did not. The rest is as it came: there are clients that verify signatures over zeros
+/// where they have sent zeros.
+fn in_reply(request: &Header, tree: u32) -> Target {
+    match request.target {
+        Target::Sync { process, .. } => Target::Sync { process, tree },
+        Target::Async { id } => Target::Async { id },
+    }
 }
 
 /// The open that a request is about.
@@ -201,6 +239,11 @@ fn named_file(request: &Request) -> Option<FileId> {
         | Request::Echo
         | Request::OplockBreak(_) => None,
     }
+}
+
+/// Whether nothing can be missing but the handle itself.
+fn needs_only_the_handle(request: &Request) -> bool {
+    matches!(request, Request::Close(_) | Request::Flush(_) | Request::Read(_) | Request::Write(_) | Request::Lock(_))
 }
 
 fn uses_related(request: &Request) -> bool {

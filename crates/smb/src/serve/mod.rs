@@ -5,35 +5,56 @@
 //! * `opens`: what clients hold open here. Share modes, locks and caches are in the store's rows; this is what only the protocol knows.
 //! * `pending`: answers that are announced, and come later.
 //! * `notices`: what the store has to tell clients.
+//! * `observed`: what a recorder is told.
+//! * `strangers`: connections that nobody has logged on to.
 //!
-//! Held true: nothing is done for a request before `session` has let it in; what is under way is bounded for each connection, and before a
-//! logon by a small number.
+//! Held true: nothing is done for a request before `session` has let it in; what is under way is bounded for each connection and for all of
+//! them together, and before a logon by a small number; a client that does not take its answers is read no further, and then left.
 
 mod connection;
 pub(crate) mod dispatch;
 mod notices;
+pub(crate) mod observed;
 pub(crate) mod opens;
 pub(crate) mod pending;
+mod strangers;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use lazuli_model::AccountName;
-use lazuli_store::{Alarm, Store};
+use lazuli_store::{Alarm, HandleObserver, Store};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::logon::Passwords;
 use crate::session::negotiation::Encryption;
-use crate::session::{ConnectionId, Policy, Sessions};
+use crate::session::{Close, ConnectionId, Policy, Sessions};
 use crate::status::Status;
 use crate::time::FileTime;
 pub(crate) use connection::Client;
+pub use connection::Ends;
 pub(crate) use notices::end_watch;
 use opens::Opens;
+use strangers::Strangers;
 
-/// Who may log on, and how. Asked with a name that somebody has made up.
+/// Who may log on, and how. Asked with a name that somebody has made up, and with where they are.
 pub type Accounts =
-    Arc<dyn Fn(AccountName) -> std::pin::Pin<Box<dyn Future<Output = Option<Passwords>> + Send>> + Send + Sync>;
+    Arc<dyn Fn(AccountName, IpAddr) -> std::pin::Pin<Box<dyn Future<Output = Admission> + Send>> + Send + Sync>;
+
+/// What an account says to somebody who wants to log on to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Nobody is called so, or nobody logs on so.
+    Unknown,
+    /// It is not served to that address.
+    NotFromThere,
+    Known {
+        keys: Passwords,
+        encryption: Encryption,
+    },
+}
 
 /// What is handed in.
 pub struct Settings {
@@ -46,6 +67,8 @@ pub struct Settings {
     pub encryption: Encryption,
     /// What the server calls itself.
     pub name: String,
+    /// Who is told of changes and refusals.
+    pub observer: Option<Arc<dyn HandleObserver>>,
 }
 
 /// What is bounded.
@@ -57,17 +80,28 @@ pub(crate) struct Limits {
     pub requests: usize,
     /// Bytes of one connection that are under way, on either side.
     pub bytes: usize,
+    /// Answers of one connection that are not written yet. More than requests: so many may wait for others, and the rest is answered still.
+    pub answers: usize,
+    /// Bytes of all connections that are under way.
+    pub pool: usize,
     /// Connections that nobody has logged on to.
     pub strangers: usize,
     pub logon: std::time::Duration,
+    /// How long a client may stand still in the middle of a frame, in either direction: a number of looks. If the pool is nearly empty, one.
+    pub look: std::time::Duration,
+    pub looks: u32,
 }
 
 pub(crate) const LIMITS: Limits = Limits {
     opens: 65_536,
     requests: 1024,
     bytes: 64 << 20,
+    answers: 2048,
+    pool: 128 << 20,
     strangers: 1024,
     logon: std::time::Duration::from_secs(20),
+    look: std::time::Duration::from_secs(5),
+    looks: 12,
 };
 
 /// The longest READ, WRITE or other answer.
@@ -108,11 +142,14 @@ pub struct Gateway {
     accounts: Accounts,
     random: lazuli_store::Random,
     pub(crate) alarm: Alarm,
-    sessions: Mutex<Sessions>,
+    /// Read by all that signs, seals and verifies, at the same time.
+    sessions: RwLock<Sessions>,
     opens: Mutex<Opens>,
     clients: Mutex<HashMap<ConnectionId, Weak<Client>>>,
     next: AtomicU64,
-    strangers: Arc<tokio::sync::Semaphore>,
+    strangers: Arc<Strangers>,
+    pool: Arc<tokio::sync::Semaphore>,
+    pub(crate) observer: Option<Arc<dyn HandleObserver>>,
     pub counts: Counts,
 }
 
@@ -133,13 +170,31 @@ impl Gateway {
             accounts: settings.accounts,
             random: settings.random,
             alarm: settings.alarm,
-            sessions: Mutex::default(),
+            sessions: RwLock::default(),
             opens: Mutex::default(),
             clients: Mutex::default(),
             next: AtomicU64::new(1),
-            strangers: Arc::new(tokio::sync::Semaphore::new(LIMITS.strangers)),
+            strangers: Arc::new(Strangers::new(LIMITS.strangers)),
+            pool: Arc::new(tokio::sync::Semaphore::new(LIMITS.pool)),
+            observer: settings.observer,
             counts: Counts::default(),
         })
+    }
+
+    /// A share of the memory for what is under way.
+    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Close> {
+        let bytes = u32::try_from(bytes.min(LIMITS.pool)).unwrap_or(u32::MAX);
+        self.pool.clone().acquire_many_owned(bytes).await.map_err(|_| Close::Exhausted)
+    }
+
+    /// The time between two looks at a client that stands still.
+    async fn pause(&self) {
+        (self.alarm)(LIMITS.look).await;
+    }
+
+    /// Whether a client that stood still at so many looks is to be left: sooner if others wait for the memory that it holds.
+    fn is_too_long(&self, looks: u32) -> bool {
+        looks >= LIMITS.looks || self.pool.available_permits() < LIMITS.pool / 8
     }
 
     pub(crate) fn now(&self) -> FileTime {
@@ -150,8 +205,12 @@ impl Gateway {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn sessions(&self) -> RwLockReadGuard<'_, Sessions> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn sessions_mut(&self) -> RwLockWriteGuard<'_, Sessions> {
+        self.sessions.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn opens(&self) -> MutexGuard<'_, Opens> {
@@ -169,9 +228,25 @@ impl Gateway {
         connections.iter().find_map(|id| clients.get(id).and_then(Weak::upgrade))
     }
 
-    /// The keys of an account, in either of which a client may log on.
-    pub(crate) async fn passwords(&self, name: &str) -> Option<Passwords> {
-        (self.accounts)(AccountName::parse(name).ok()?).await
+    /// The first connection of a client, among those on which the account is logged on.
+    pub(crate) fn first_client(&self, guid: u128, account: &str) -> Option<Arc<Client>> {
+        let clients: Vec<Arc<Client>> = self.clients().values().filter_map(Weak::upgrade).collect();
+        let is_its = |client: &&Arc<Client>| {
+            client.with_connection(|connection| {
+                connection.agreed().is_some_and(|agreed| u128::from_le_bytes(agreed.client) == guid)
+            })
+        };
+        let mut its: Vec<&Arc<Client>> = clients.iter().filter(is_its).collect();
+        its.sort_by_key(|client| client.id);
+        let sessions = self.sessions();
+        its.into_iter().find(|client| sessions.is_on(client.id, account)).cloned()
+    }
+
+    pub(crate) async fn admission(&self, name: &str, peer: IpAddr) -> Admission {
+        match AccountName::parse(name) {
+            Ok(name) => (self.accounts)(name, peer).await,
+            Err(_) => Admission::Unknown,
+        }
     }
 
     /// Random bytes for a negotiation.
@@ -190,3 +265,6 @@ impl Gateway {
         self.opens().len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lazuli_model::file::arbiter::{Cache, Notice as Broken};
-use lazuli_store::Notice;
+use lazuli_store::{Notice, ShareAt};
 
 use super::Gateway;
 use super::connection::Outgoing;
@@ -17,31 +17,43 @@ use crate::session::Reply;
 use crate::session::protection::Answer;
 use crate::status::Status;
 
+/// How often a gateway looks, where there are others.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(lazuli_store::LOOK_SECONDS);
+
 impl Gateway {
     /// Takes notices as they come, for as long as the process lives.
     pub async fn attend(self: Arc<Self>) {
         loop {
-            for share in self.store.noticed().await {
+            // Nothing tells of the notices that another gateway has left: they are looked for.
+            let shares = tokio::select! {
+                shares = self.store.noticed() => shares,
+                () = (self.alarm)(LOOK), if self.store.is_shared() => self.opens().shares(),
+            };
+            for share in shares {
                 match self.store.take_notices(&share, self.id).await {
-                    Ok(notices) => notices.into_iter().for_each(|notice| self.tell(notice)),
+                    Ok(notices) => notices.into_iter().for_each(|notice| self.tell(&share, notice)),
                     Err(failure) => tracing::debug!(?failure, "a share's notices could not be taken"),
                 }
             }
         }
     }
 
-    fn tell(&self, notice: Notice) {
+    fn tell(&self, share: &ShareAt, notice: Notice) {
         match notice {
-            Notice::Broken { notice, .. } => self.tell_break(&notice),
+            Notice::Broken { notice, .. } => self.tell_break(share, &notice),
             Notice::Closed { handle, .. } => {
                 let mut opens = self.opens();
-                if let Some(open) = opens.by_handle(handle) {
+                if let Some(open) = opens.by_handle(share, handle) {
                     opens.remove(open.id);
                     end_watch(&open, Status::NotifyCleanup);
                 }
             }
+            Notice::Doomed { handle } => {
+                let open = self.opens().by_handle(share, handle);
+                open.into_iter().for_each(|open| end_watch(&open, Status::DeletePending));
+            }
             Notice::Changed { handle, changes } => {
-                let open = self.opens().by_handle(handle);
+                let open = self.opens().by_handle(share, handle);
                 if let Some(open) = open {
                     open.state().watch.push(changes);
                     open.changed.notify_waiters();
@@ -50,14 +62,19 @@ impl Gateway {
         }
     }
 
-    fn tell_break(&self, notice: &Broken) {
-        let Some(open) = self.any_sharing(notice) else { return };
+    fn tell_break(&self, share: &ShareAt, notice: &Broken) {
+        let Some(open) = self.any_sharing(share, notice) else { return };
         let session = open.state().session;
         self.counts.breaks.fetch_add(1, Ordering::Relaxed);
         let Some(client) = self.client_of(session) else {
             return self.let_go(open, notice);
         };
         let sealed = self.sessions().get(session).is_some_and(|session| session.encrypted);
+        // A lease is the client's and not a connection's: it hears of it where it connected first.
+        let client = match notice.cache {
+            Cache::Lease { client: guid, .. } if !sealed => self.first_client(guid, &open.account).unwrap_or(client),
+            Cache::Lease { .. } | Cache::Oplock => client,
+        };
         let body = match (notice.cache, open.file()) {
             (Cache::Lease { key, .. }, file) => Break::Lease(LeaseBreak {
                 epoch: if file.is_ok_and(|file| file.second) { notice.epoch } else { 0 },
@@ -80,9 +97,9 @@ impl Gateway {
     }
 
     /// An open that shares the cache, with a client if there is one.
-    fn any_sharing(&self, notice: &Broken) -> Option<Arc<Open>> {
+    fn any_sharing(&self, share: &ShareAt, notice: &Broken) -> Option<Arc<Open>> {
         let opens = self.opens();
-        let own = opens.by_handle(notice.handle);
+        let own = opens.by_handle(share, notice.handle);
         if own.as_ref().is_some_and(|open| open.state().session != 0) || notice.cache == Cache::Oplock {
             return own;
         }

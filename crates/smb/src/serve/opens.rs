@@ -3,12 +3,12 @@
 //! Held true: an open is in the table from the answer to its CREATE to its CLOSE, or until its session, tree or connection ends; one that is
 //! durable outlives its connection for a time, belonging to no session meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_model::file::arbiter::Cache;
 use lazuli_model::file::{Frozen, Kind};
-use lazuli_store::{Change, HandleAt};
+use lazuli_store::{Change, HandleAt, ShareAt};
 use tokio::sync::Notify;
 
 use super::LIMITS;
@@ -45,6 +45,8 @@ pub(crate) enum What {
 #[derive(Debug)]
 pub(crate) struct File {
     pub at: HandleAt,
+    /// As its client wrote it, with slashes.
+    pub path: String,
     pub kind: Kind,
     pub cache: Cache,
     /// Its lease is of the second version.
@@ -66,6 +68,8 @@ pub(crate) struct State {
     /// How often its client has lost its connection.
     pub lost: u32,
     pub frozen: Frozen,
+    /// What the client has asked to be allocated. It is reported as long as the handle is open, and takes no room.
+    pub reserved: u64,
     pub position: u64,
     pub mode: u32,
     pub listing: Option<Listing>,
@@ -87,9 +91,12 @@ pub(crate) struct Listing {
 
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    pub set: bool,
+    /// How much the first request had room for; none before it.
+    pub room: Option<usize>,
     pub changes: Vec<Change>,
     pub overflown: bool,
+    /// The requests that wait, by their message ids. The first of them gets what changes.
+    pub waiting: BTreeSet<u64>,
     /// The directory is to go, or is closed.
     pub over: Option<Status>,
 }
@@ -142,7 +149,8 @@ impl Open {
 #[derive(Debug, Default)]
 pub(crate) struct Opens {
     by_id: HashMap<u64, Arc<Open>>,
-    by_handle: HashMap<u64, u64>,
+    /// By share too: a handle's number is its share's.
+    by_handle: HashMap<(ShareAt, u64), u64>,
 }
 
 impl Opens {
@@ -158,7 +166,7 @@ impl Opens {
         if let What::File(file) = &open.what
             && file.at.snapshot.is_none()
         {
-            self.by_handle.insert(file.at.handle, open.id.volatile);
+            self.by_handle.insert((file.at.share.clone(), file.at.handle), open.id.volatile);
         }
         self.by_id.insert(open.id.volatile, open);
     }
@@ -169,16 +177,23 @@ impl Opens {
         (open.state().session == session).then(|| open.clone())
     }
 
-    pub fn by_handle(&self, handle: u64) -> Option<Arc<Open>> {
-        self.by_handle.get(&handle).and_then(|id| self.by_id.get(id)).cloned()
+    pub fn by_handle(&self, share: &ShareAt, handle: u64) -> Option<Arc<Open>> {
+        self.by_handle.get(&(share.clone(), handle)).and_then(|id| self.by_id.get(id)).cloned()
     }
 
     pub fn remove(&mut self, id: FileId) -> Option<Arc<Open>> {
         let open = self.by_id.remove(&id.volatile)?;
         if let What::File(file) = &open.what {
-            self.by_handle.remove(&file.at.handle);
+            self.by_handle.remove(&(file.at.share.clone(), file.at.handle));
         }
         Some(open)
+    }
+
+    /// The shares in which something is open, each once.
+    pub fn shares(&self) -> Vec<ShareAt> {
+        let files = self.all().filter_map(|open| open.file().ok());
+        let shares: HashSet<&ShareAt> = files.map(|file| &file.at.share).collect();
+        shares.into_iter().cloned().collect()
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Open>> {

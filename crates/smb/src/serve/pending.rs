@@ -3,7 +3,7 @@
 //! Held true: a request is announced at most once and answered once. CANCEL only says that it is not waited for any more; the answer is
 //! still the request's own.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lazuli_store::Waiting;
@@ -20,9 +20,9 @@ use crate::status::Status;
 /// A request that may take long.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Which session's and tree's it is.
+    /// Which session's and tree's it is; 0 until that is known.
     pub session: u64,
-    pub tree: u32,
+    pub tree: AtomicU32,
     /// 0 until it is announced.
     pub id: AtomicU64,
     cancelled: AtomicBool,
@@ -31,8 +31,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub fn new(session: u64, tree: u32) -> Self {
-        Self { session, tree, ..Self::default() }
+    pub fn new(session: u64) -> Self {
+        Self { session, ..Self::default() }
     }
 
     /// It is not waited for any more, for this reason.

@@ -3,11 +3,11 @@
 //!
 //! What a client may not do at all ends the connection (`Close`); what it may not do now is refused with a status.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 
-use super::negotiation::{self, Agreed, Policy};
+use super::negotiation::{self, Agreed, Encryption, Policy};
 use super::protection::{self, Answer, Arrived, Standing};
 use super::setup::{self, Named, Outcome, Wish};
 use super::{ConnectionId, Session, Sessions, Window, credits};
@@ -24,6 +24,9 @@ use crate::time::FileTime;
 
 /// Logons under way at once on one connection. Windows has one.
 pub const LOGONS_MAX: usize = 2;
+
+/// Sessions at once on one connection. Windows has one for each user of a machine.
+pub const SESSIONS_MAX: usize = 64;
 
 /// A token of 64 KiB, and the fields around it.
 pub const FRAME_MAX_BEFORE_LOGON: usize = 65 << 10;
@@ -69,6 +72,8 @@ pub struct Connection {
     logons: BTreeMap<u64, Attempt>,
     /// Somebody has logged on at some time.
     known: bool,
+    /// Sessions that were opened here. Some may have ended.
+    opened: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -130,8 +135,9 @@ pub struct Setup {
     /// `None` for a refusal.
     pub response: Option<SetupResponse>,
     pub answer: Answer,
-    /// A session that has ended: the client's former one, or this one after a failed reauthentication.
-    pub ended: Option<Session>,
+    /// A session that has ended: the client's former one, or this one after a failed reauthentication. Its key still signs what its client
+    /// is told.
+    pub ended: Option<u64>,
 }
 
 /// What is handed in for a logon.
@@ -139,6 +145,8 @@ pub struct LogonInput<'a, P> {
     pub policy: &'a Policy,
     /// What the server calls itself.
     pub server: &'a str,
+    /// What the account asks for, where that is more than the policy does.
+    pub encryption: Encryption,
     pub now: FileTime,
     pub random: [u8; 8],
     pub passwords: P,
@@ -153,6 +161,7 @@ impl Connection {
             window: Window::default(),
             logons: BTreeMap::new(),
             known: false,
+            opened: BTreeSet::new(),
         }
     }
 
@@ -289,17 +298,18 @@ impl Connection {
 
     /// A frame of answers, signed one by one or sealed together. The data of a READ at its end are copied only where they have to be. Answers that are
     /// part of a logon become part of its hash, as they are sent.
-    pub fn send(&mut self, replies: Vec<Reply>, sessions: &mut Sessions) -> Result<Encoded, Close> {
+    pub fn send(&mut self, replies: Vec<Reply>, sessions: &Sessions) -> Result<Encoded, Close> {
         let headers: Vec<(Header, Answer)> = replies.iter().map(|reply| (reply.header.clone(), reply.answer)).collect();
-        let has_key = |id| sessions.get(id).or_else(|| sessions.ended(id)).is_some();
+        let has_key = |id| sessions.still(id).is_some();
         let mut chain = Chain::join(replies.into_iter().map(|reply| {
-            let signs = reply.answer == Answer::Signed && has_key(reply.header.session);
+            let echoes = reply.header.signature != [0; 16];
+            let signs = reply.answer == Answer::Signed && (echoes || has_key(reply.header.session));
             let signed = if signs { Flags::SIGNED } else { Flags::default() };
             let flags = reply.header.flags.with(signed);
             reply.response.encode(&Header { flags, ..reply.header })
         }));
         for (at, (header, answer)) in headers.iter().enumerate() {
-            let session = sessions.get(header.session).or_else(|| sessions.ended(header.session));
+            let session = sessions.still(header.session);
             let key = session.map(|session| session.signing(self.id).unwrap_or(session.binding()));
             if let (Answer::Signed, Some(key)) = (answer, key) {
                 if key.wants_one_piece() {
@@ -310,7 +320,7 @@ impl Connection {
         }
         let sealed = headers.iter().find(|(_, answer)| *answer == Answer::Sealed).map(|(header, _)| header.session);
         match sealed {
-            Some(session) => seal(chain, sessions.get_mut(session).ok_or(Close::Sealing)?),
+            Some(session) => seal(chain, sessions.still(session).ok_or(Close::Sealing)?),
             None => {
                 let frame = chain.finish();
                 headers.iter().for_each(|(header, _)| self.hash(header, &frame.head));
@@ -374,8 +384,11 @@ impl Connection {
         input: LogonInput<'_, P>,
     ) -> Result<Setup, Close> {
         let agreed = self.agreed().cloned().ok_or(Close::Protocol)?;
-        let wished = self.wish(&agreed, received, request, sessions, input.now);
-        let (wish, answer) = match wished.and_then(|wish| received.accept().map(|answer| (wish, answer))) {
+        let wished = received.accept().and_then(|answer| {
+            let wish = self.wish(&agreed, received, request, sessions, input.now)?;
+            Ok((wish, answer))
+        });
+        let (wish, answer) = match wished {
             Ok(wished) => wished,
             Err(status) => return Ok(refused(status, received.session, received.refusal())),
         };
@@ -392,12 +405,12 @@ impl Connection {
                 Setup { status, session: id, response: Some(response), answer, ended: None }
             }
             Step::Refused(no) => {
-                let ended = (attempt.wish == Wish::Reauthenticate).then(|| sessions.remove(id)).flatten();
-                Setup { ended, ..refused(no.status(), id, Answer::Plain) }
+                let ended = (attempt.wish == Wish::Reauthenticate).then_some(id).filter(|id| sessions.end(*id));
+                Setup { ended, ..refused(no.status(), id, answer) }
             }
             Step::Done(identity) => {
                 let proven = Proven { id, attempt, identity, previous: request.previous_session };
-                self.finish(&agreed, proven, sessions, input.policy, answer)
+                self.finish(&agreed, proven, sessions, input.policy.encryption.max(input.encryption), answer)
             }
         })
     }
@@ -436,7 +449,7 @@ impl Connection {
         agreed: &Agreed,
         proven: Proven,
         sessions: &mut Sessions,
-        policy: &Policy,
+        encryption: Encryption,
         answer: Answer,
     ) -> Setup {
         let Proven { id, attempt, identity, previous } = proven;
@@ -445,14 +458,18 @@ impl Connection {
         let (mut flags, mut ended, mut answer) = (SessionFlags::default(), None, answer);
         match setup::outcome(attempt.wish, &identity.account, owner, former) {
             Outcome::Opened { end } => {
-                let sealed = match setup::sealed(policy.encryption, agreed) {
+                let sealed = match setup::sealed(encryption, agreed) {
                     Ok(sealed) => sealed,
                     Err(status) => return refused(status, id, answer),
                 };
+                if !self.has_room(sessions) {
+                    return refused(Status::InsufficientResources, id, answer);
+                }
+                self.opened.insert(id);
                 let (account, key) = (identity.account, identity.session_key);
                 sessions.insert(Session::new(id, account, agreed.clone(), sealed, key, &attempt.preauth, self.id));
                 flags = if sealed { SessionFlags::ENCRYPT_DATA } else { flags };
-                (ended, answer) = (end.and_then(|end| sessions.remove(end)), Answer::Signed);
+                (ended, answer) = (end.filter(|end| sessions.end(*end)), Answer::Signed);
             }
             Outcome::Kept => {
                 let session = sessions.get_mut(id);
@@ -472,6 +489,22 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// A logon is over before its proof is looked at.
+    pub fn turn_away(&mut self, received: &Received) -> Setup {
+        self.logons.remove(&received.session);
+        refused(Status::AccessDenied, received.session, received.refusal())
+    }
+
+    /// Whether one more session fits. Those that have ended are forgotten then.
+    fn has_room(&mut self, sessions: &Sessions) -> bool {
+        if self.opened.len() >= SESSIONS_MAX {
+            self.opened.retain(|id| sessions.get(*id).is_some());
+        }
+        self.opened.len() < SESSIONS_MAX
+    }
+}
+
 fn refused(status: Status, session: u64, answer: Answer) -> Setup {
     Setup { status, session, response: None, answer, ended: None }
 }
@@ -484,11 +517,11 @@ fn subject(header: &Header, before: Option<u64>) -> u64 {
     }
 }
 
-fn seal(chain: Chain, session: &mut Session) -> Result<Encoded, Close> {
+fn seal(chain: Chain, session: &Session) -> Result<Encoded, Close> {
     let mut frame = Sealer::room(chain.len());
     frame.extend_from_slice(&chain.bytes);
     frame.extend_from_slice(&chain.payload);
-    session.sealer.as_mut().ok_or(Close::Sealing)?.seal(&mut frame).map_err(|_| Close::Exhausted)?;
+    session.sealer.as_ref().ok_or(Close::Sealing)?.seal(&mut frame).map_err(|_| Close::Exhausted)?;
     Ok(Encoded { head: frame, payload: Bytes::new() })
 }
 

@@ -169,16 +169,28 @@ impl Sessions {
         self.ended.iter().find(|session| session.id == id)
     }
 
-    /// A session has ended, and its connection has not.
-    pub fn bury(&mut self, session: Session) {
+    /// A session ends, and its connection does not. False if there is none.
+    pub fn end(&mut self, id: u64) -> bool {
+        let Some(session) = self.by_id.remove(&id) else { return false };
         if self.ended.len() == ENDED_MAX {
             self.ended.pop_front();
         }
         self.ended.push_back(session);
+        true
+    }
+
+    /// One that is there, or has ended lately: it seals what its client is told of that.
+    pub fn still(&self, id: u64) -> Option<&Session> {
+        self.get(id).or_else(|| self.ended(id))
     }
 
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Session> {
         self.by_id.get_mut(&id)
+    }
+
+    /// Whether an account is logged on over a connection.
+    pub fn is_on(&self, connection: ConnectionId, account: &str) -> bool {
+        self.by_id.values().any(|session| session.account == account && session.signing(connection).is_some())
     }
 
     pub fn len(&self) -> usize {
@@ -191,10 +203,6 @@ impl Sessions {
 
     pub fn insert(&mut self, session: Session) {
         self.by_id.insert(session.id, session);
-    }
-
-    pub fn remove(&mut self, id: u64) -> Option<Session> {
-        self.by_id.remove(&id)
     }
 
     /// A connection is gone, and with it the sessions that had no other.

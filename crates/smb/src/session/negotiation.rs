@@ -14,7 +14,7 @@ use crate::time::FileTime;
 /// Without multi-credit requests nothing is longer.
 const SMALL_MAX: u32 = 65536;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Encryption {
     /// A client that seals its requests gets sealed answers.
     Offered,

@@ -82,10 +82,14 @@ fn keyed(sealed: bool, arrived: Arrived) -> Result<Answer, Status> {
 /// How a refusal goes out: as the request came, if there is a key for it.
 pub fn refusal(standing: Standing, arrived: Arrived) -> Answer {
     match (standing, arrived) {
-        (Standing::Valid { .. } | Standing::Expired { .. }, Arrived::Signed) => Answer::Signed,
+        // While a channel is being bound, its requests are signed with the key of the session, and so is what they are told.
+        (Standing::Valid { .. } | Standing::Expired { .. } | Standing::InProgress, Arrived::Signed) => Answer::Signed,
+        // Who signs with another key has one, and does not believe what is not signed (smb2.session.bind_negative_smb3signCtoH).
+        (Standing::Valid { .. } | Standing::Expired { .. }, Arrived::Forged) => Answer::Signed,
         (Standing::Valid { .. } | Standing::Expired { .. }, Arrived::Sealed) => Answer::Sealed,
-        (Standing::None | Standing::Unknown | Standing::InProgress, _)
-        | (Standing::Valid { .. } | Standing::Expired { .. }, Arrived::Plain | Arrived::Forged) => Answer::Plain,
+        (Standing::None | Standing::Unknown, _)
+        | (Standing::InProgress, Arrived::Plain | Arrived::Forged | Arrived::Sealed)
+        | (Standing::Valid { .. } | Standing::Expired { .. }, Arrived::Plain) => Answer::Plain,
     }
 }
 
@@ -163,10 +167,10 @@ mod tests {
     #[test]
     fn a_refusal_goes_out_as_the_request_came() {
         let answers = |standing| WAYS.map(|arrived| letter(Ok(refusal(standing, arrived)))).iter().collect::<String>();
-        assert_eq!(answers(Standing::Valid { sealed: true }), "pspe");
-        assert_eq!(answers(Standing::Expired { sealed: false }), "pspe");
+        assert_eq!(answers(Standing::Valid { sealed: true }), "psse");
+        assert_eq!(answers(Standing::Expired { sealed: false }), "psse");
         assert_eq!(answers(Standing::Unknown), "pppp");
-        assert_eq!(answers(Standing::InProgress), "pppp");
+        assert_eq!(answers(Standing::InProgress), "pspp");
     }
 
     #[test]

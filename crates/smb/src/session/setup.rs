@@ -1,6 +1,7 @@
 //! What a SESSION_SETUP wants, and what becomes of its session ([MS-SMB2] 3.3.5.5).
 
 use super::negotiation::{Agreed, Encryption};
+use crate::crypt::SigningAlgorithm;
 use crate::packet::logon::{SetupFlags, SetupRequest};
 use crate::packet::negotiate::Dialect;
 use crate::status::Status;
@@ -44,28 +45,40 @@ pub fn wish(agreed: &Agreed, request: &SetupRequest, named: Named<'_>, signed: b
     }
 }
 
+/// Which of several mistakes is told is what Windows tells (smb2.session.bind_negative_*).
 fn bind(here: &Agreed, named: Named<'_>, signed: bool) -> Result<Wish, Status> {
-    match here.dialect {
-        Dialect::Smb202 | Dialect::Smb210 => return Err(Status::RequestNotAccepted),
-        Dialect::Smb300 | Dialect::Smb302 | Dialect::Smb311 => {}
-    }
     let (agreed, same_connection, expired) = match named {
         Named::Nothing | Named::Unknown => return Err(Status::UserSessionDeleted),
         // The second step of a binding names its own logon.
         Named::InProgress => return Ok(Wish::Continue),
         Named::Session { agreed, here, expired } => (agreed, here, expired),
     };
-    if !here.multi_channel() || !agreed.multi_channel() || same_connection {
-        return Err(Status::RequestNotAccepted);
+    // GMAC needs nonces that the other algorithms do not have, so a session signs with it everywhere or nowhere.
+    match (agreed.signing, here.signing) {
+        (SigningAlgorithm::AesGmac, SigningAlgorithm::AesCmac | SigningAlgorithm::HmacSha256) => {
+            return Err(Status::RequestOutOfSequence);
+        }
+        (SigningAlgorithm::AesCmac | SigningAlgorithm::HmacSha256, SigningAlgorithm::AesGmac) => {
+            return Err(Status::NotSupported);
+        }
+        (SigningAlgorithm::AesGmac, SigningAlgorithm::AesGmac)
+        | (
+            SigningAlgorithm::AesCmac | SigningAlgorithm::HmacSha256,
+            SigningAlgorithm::AesCmac | SigningAlgorithm::HmacSha256,
+        ) => {}
+    }
+    match here.dialect {
+        Dialect::Smb202 | Dialect::Smb210 => return Err(Status::RequestNotAccepted),
+        Dialect::Smb300 | Dialect::Smb302 | Dialect::Smb311 => {}
     }
     if agreed.dialect != here.dialect || agreed.cipher != here.cipher || !signed {
         return Err(Status::InvalidParameter);
     }
+    if !here.multi_channel() || !agreed.multi_channel() || same_connection {
+        return Err(Status::RequestNotAccepted);
+    }
     if agreed.client != here.client {
         return Err(Status::UserSessionDeleted);
-    }
-    if agreed.signing != here.signing {
-        return Err(Status::RequestOutOfSequence);
     }
     if expired { Err(Status::NetworkSessionExpired) } else { Ok(Wish::Bind) }
 }
@@ -110,7 +123,7 @@ pub fn sealed(encryption: Encryption, agreed: &Agreed) -> Result<bool, Status> {
 mod tests {
     use super::super::negotiation::tests::agreed;
     use super::*;
-    use crate::crypt::{Cipher, SigningAlgorithm};
+    use crate::crypt::Cipher;
     use crate::packet::negotiate::Capabilities;
 
     fn request(binding: bool) -> SetupRequest {
@@ -160,6 +173,13 @@ mod tests {
             change(&mut second);
             assert_eq!(bind(&second, true), Err(status), "{second:?}");
         }
+        let mut plain = first.clone();
+        plain.signing = SigningAlgorithm::AesCmac;
+        let named = Named::Session { agreed: &plain, here: false, expired: false };
+        assert_eq!(wish(&first, &request(true), named, true), Err(Status::NotSupported), "GMAC joins no CMAC");
+        let mut slow = plain.clone();
+        slow.signing = SigningAlgorithm::HmacSha256;
+        assert_eq!(wish(&slow, &request(true), named, true), Ok(Wish::Bind), "each channel has its own");
         let named =
             |here, expired| wish(&first, &request(true), Named::Session { agreed: &first, here, expired }, true);
         assert_eq!(named(true, false), Err(Status::RequestNotAccepted), "it is bound already");

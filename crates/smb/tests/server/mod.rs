@@ -134,7 +134,9 @@ impl Client {
                 Ok(None) => {}
                 Err(_) => return,
             }
-            self.leaving.take().and_then(|session| self.sessions.remove(session));
+            if let Some(session) = self.leaving.take() {
+                self.sessions.end(session);
+            }
         }
     }
 
@@ -157,7 +159,7 @@ impl Client {
         if replies.is_empty() {
             return Ok(None);
         }
-        self.connection.send(replies, &mut self.sessions).map(|frame| Some(frame.flatten()))
+        self.connection.send(replies, &self.sessions).map(|frame| Some(frame.flatten()))
     }
 
     fn reply(&mut self, received: &Received) -> Result<Reply, Close> {
@@ -178,7 +180,8 @@ impl Client {
                 }
             }
             Ok((_, Request::SessionSetup(request))) => {
-                let input = LogonInput { policy: &self.policy, server: "lazuli", now: NOW, random: [3; 8], passwords };
+                let (policy, encryption) = (&self.policy, Encryption::Offered);
+                let input = LogonInput { policy, server: "lazuli", encryption, now: NOW, random: [3; 8], passwords };
                 let setup = self.connection.setup(received, &request, &mut self.sessions, input)?;
                 (setup.status, setup.session, setup.response.map_or(no, Response::SessionSetup), setup.answer)
             }

@@ -2,7 +2,7 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::AccountName;
-use lazuli_model::account::{Account, Keys, Secret, WhichKey};
+use lazuli_model::account::{Account, AccountSettings, Keys, Secret, WhichKey};
 
 use super::{AccountTrouble, fresh, read_account, write_account};
 use crate::transact::Decided;
@@ -14,11 +14,12 @@ pub type Changes = Vec<(String, String)>;
 
 impl Store {
     pub async fn create_account(&self, name: &AccountName, keys: Keys, changes: Changes) -> Changed {
+        let at = name.clone();
         self.change(name, move |current, new| {
             if current.is_some() {
                 return Err(AccountTrouble::Exists);
             }
-            let settings = new.settings.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+            let settings = changed(&new.settings, &changes, &at)?;
             Ok(Account { keys: Some(keys.clone()), settings, ..new })
         })
         .await
@@ -34,9 +35,10 @@ impl Store {
                 return Err(AccountTrouble::NotEmpty(what));
             }
         }
+        let at = name.clone();
         self.change(name, move |current, new| {
             let account = current.unwrap_or(new);
-            let settings = account.settings.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+            let settings = changed(&account.settings, &changes, &at)?;
             Ok(Account { settings, ..account })
         })
         .await
@@ -108,6 +110,13 @@ impl Store {
         self.feeds.wake();
         changed?
     }
+}
+
+/// All or none, and only what this account can have.
+fn changed(was: &AccountSettings, changes: &Changes, at: &AccountName) -> Result<AccountSettings, AccountTrouble> {
+    let settings = was.with(changes.iter().map(pair)).map_err(AccountTrouble::Bad)?;
+    settings.check_for(at).map_err(AccountTrouble::Bad)?;
+    Ok(settings)
 }
 
 fn pair(change: &(String, String)) -> (&str, &str) {

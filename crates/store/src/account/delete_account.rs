@@ -1,12 +1,16 @@
 //! Delete an account that has nothing in it any more.
 
-use lazuli_engine::Txn;
+use lazuli_engine::{Key, Txn};
 use lazuli_model::AccountName;
+use lazuli_model::analytics::LOGS;
 use lazuli_model::feed::CONTAINER;
 
 use super::{AccountTrouble, read_settings};
 use crate::transact::Decided;
 use crate::{Failure, Store, keys};
+
+/// Containers and tables that an account may have without anybody having made them: its feed, its logs, and nine tables of metrics.
+const OWN: usize = 11;
 
 impl Store {
     /// With its settings and the properties of its services. What is created while it is deleted stays where it is, out of reach, and
@@ -16,6 +20,7 @@ impl Store {
             return Err(AccountTrouble::NotEmpty(what));
         }
         self.drop_feed(name).await?;
+        self.drop_analytics(name).await?;
         let at = name.clone();
         let run = move |txn: &mut Txn<'_>| -> Decided<Result<(), AccountTrouble>> {
             let key = keys::account(&at);
@@ -43,12 +48,15 @@ impl Store {
             ("tables", keys::tables(name, b"")),
             ("file shares", crate::file::keys::shares(name, b"")),
         ];
-        let feed = keys::container(name.as_str(), CONTAINER);
+        let (feed, logs) = (keys::container(name.as_str(), CONTAINER), keys::container(name.as_str(), LOGS));
+        let metrics = keys::tables(name, b"$");
+        let (first, last) = (metrics.clone(), metrics.after_prefix());
+        let is_own = |key: &Key| *key == feed || *key == logs || (*key >= first && *key < last);
         self.scan(keys::ROOT, |txn| {
             for (what, all) in &kinds {
-                // The feed is the account's own, and goes with it.
-                let found = txn.scan(all, &all.after_prefix(), 2)?;
-                if found.iter().any(|(key, _)| *key != feed) {
+                // The feed, logs and metrics are the account's own, and go with it.
+                let found = txn.scan(all, &all.after_prefix(), OWN + 1)?;
+                if found.iter().any(|(key, _)| !is_own(key)) {
                     return Ok(Some(*what));
                 }
             }

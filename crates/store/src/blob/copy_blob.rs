@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, ContentRef, CopyBlob, Keeping, PutBlob, Which};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::get_blob::stored;
 use super::put_blob::drop_pending;
@@ -31,7 +31,7 @@ const RUNS_MAX: usize = 100_000;
 const ATTEMPTS: usize = 2;
 
 /// What the new record is, given the one before and its content.
-pub(super) type Decide = dyn Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal> + Send + Sync;
+pub(crate) type Decide = dyn Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal> + Send + Sync;
 
 impl Store {
     /// All of `source`, which was opened as `which`, in place of what is at `at`.
@@ -75,6 +75,18 @@ impl Store {
         self.look(&keys.partition(), |txn| Ok(put.permit(base(txn, &keys)?.as_ref(), now(txn))?)).await?;
         let decide: Arc<Decide> = Arc::new(move |old, content, now| put.decide(old, content, md5, now));
         self.copy_content(keys, keeping, &mut source, false, lock, decide).await
+    }
+
+    /// The same by replication, which is nobody's request.
+    pub(crate) async fn copy_replica(
+        &self,
+        at: &BlobAt,
+        mut source: Reader,
+        tags: &Tags,
+        decide: Arc<Decide>,
+    ) -> Result<Blob, Failure> {
+        let (keys, keeping) = (self.written_keys(at).await?, self.keeping(at, tags).await?);
+        self.copy_content(keys, keeping, &mut source, true, None, decide).await
     }
 
     /// Of a source elsewhere, whose bytes have been received; `source` is what is known of it.

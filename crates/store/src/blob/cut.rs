@@ -4,15 +4,15 @@
 //! Held true: a snapshot whose time is not after the cut's is gone for every operation, or deleted softly if the cut says so.
 
 use lazuli_engine::{Key, Txn};
-use lazuli_model::Timestamp;
 use lazuli_model::blob::{Blob, Fate, Keeping, Which};
 use lazuli_model::feed::Event;
+use lazuli_model::{Refusal, Timestamp};
 
 use super::deleted::{keep_deleted, purge};
 use crate::claims::{Trash, release};
-use crate::feed::{foresee, note};
+use crate::feed::{Told, foresee, note};
 use crate::keys::BlobKeys;
-use crate::records::{Cut, Garbage, Kept, decode, encode};
+use crate::records::{Cut, Garbage, Guard, Kept, decode, encode};
 use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
 
@@ -31,16 +31,33 @@ pub(crate) fn cut_of(txn: &mut Txn<'_>, keys: &BlobKeys, time: Timestamp) -> Dec
     Ok(cut.filter(|cut| time <= cut.until))
 }
 
-/// Each snapshot may be protected by itself. None is under a name that has no guard.
-pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<()> {
-    if txn.get(&keys.guard())?.is_none() {
-        return Ok(());
+/// What a look at all snapshots of a name has found, while its guard was this one.
+#[derive(Clone, Debug)]
+pub(crate) struct LookedOver {
+    guard: Guard,
+    permitted: Result<(), Refusal>,
+}
+
+/// Each snapshot may be protected by itself. None is under a name that has no guard. Where there are many, they have been looked over before.
+pub(super) fn permit_snapshots(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Option<&LookedOver>) -> Decided<()> {
+    let Some(guard) = get::<Guard>(txn, &keys.guard())? else { return Ok(()) };
+    if let Some(seen) = seen.filter(|seen| seen.guard == guard) {
+        return Ok(seen.permitted.clone()?);
     }
     let first = first_living(txn, keys)?;
-    for (_, bytes) in txn.scan(&first, &keys.snapshots().after_prefix(), usize::MAX)? {
-        decode::<Blob>(&bytes)?.permit_mutable(now(txn))?;
+    match permit_some(txn, keys, &first)? {
+        Some(_) => Err(Refusal::ServerBusy.into()),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Some of the snapshots from a row on. Gives the row to go on from, if there are more.
+fn permit_some(txn: &mut Txn<'_>, keys: &BlobKeys, from: &Key) -> Decided<Option<Key>> {
+    let rows = txn.scan(from, &keys.snapshots().after_prefix(), AT_ONCE)?;
+    for (_, bytes) in &rows {
+        decode::<Blob>(bytes)?.permit_mutable(now(txn))?;
+    }
+    Ok(rows.last().filter(|_| rows.len() == AT_ONCE).map(|(last, _)| last.successor()))
 }
 
 /// True when they are gone for good.
@@ -52,11 +69,9 @@ pub(super) fn delete_snapshots(
 ) -> Decided<bool> {
     let (time, fate) = (now(txn), keeping.deleted_copy(now(txn)));
     let first = first_living(txn, keys)?;
-    // A feed is told of each of them.
-    let most = if keys.told.is_anybody() { usize::MAX - 1 } else { AT_ONCE };
-    let rows = txn.scan(&first, &keys.snapshots().after_prefix(), most + 1)?;
-    if rows.len() > most {
-        txn.put(keys.cut(), encode(&Cut { until: time, kept: kept(fate) }));
+    let rows = txn.scan(&first, &keys.snapshots().after_prefix(), AT_ONCE + 1)?;
+    if rows.len() > AT_ONCE {
+        txn.put(keys.cut(), encode(&Cut { until: time, kept: kept(fate), told: keys.told.telling() }));
         trash.0.push(Garbage::Cut);
     } else {
         for (key, bytes) in rows {
@@ -97,9 +112,16 @@ pub(super) fn time_of(key: &Key) -> Timestamp {
     Timestamp::from_ticks(key.row().last_chunk().map_or(0, |ticks| u64::from_be_bytes(*ticks)))
 }
 
-/// Deletes some of what is behind the cut; the last of it takes the cut away. True when that is done.
-pub(crate) fn delete_cut(txn: &mut Txn<'_>, keys: &BlobKeys, more: &mut Vec<Garbage>) -> Decided<bool> {
+/// Deletes some of what is behind the cut; the last of it takes the cut away. True when that is done. Adds to `others` where notes were made.
+pub(crate) fn delete_cut(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    more: &mut Vec<Garbage>,
+    others: &mut Vec<BlobKeys>,
+) -> Decided<bool> {
     let Some(cut) = get::<Cut>(txn, &keys.cut())? else { return Ok(true) };
+    let keys = &BlobKeys { told: Told::of(cut.told), ..keys.clone() };
+    others.push(keys.clone());
     let fate = cut.kept.map_or(Fate::Gone, Fate::Deleted);
     let rows = txn.scan(&keys.snapshots(), &keys.snapshot(cut.until).successor(), AT_ONCE)?;
     let mut trash = Trash::default();
@@ -137,13 +159,33 @@ impl Store {
         while self.look(&keys.partition(), |txn| Ok(txn.get(&keys.cut())?)).await?.is_some() {
             let own = keys.clone();
             let step = move |txn: &mut Txn<'_>| {
-                let mut more = Vec::new();
-                delete_cut(txn, &own, &mut more)?;
-                Ok(Trash(more).write(txn, &own))
+                let (mut more, mut others) = (Vec::new(), Vec::new());
+                delete_cut(txn, &own, &mut more, &mut others)?;
+                Ok((Trash(more).write(txn, &own), others))
             };
-            let trash = self.transact(keys.partition(), step).await?;
+            let (trash, others) = self.transact(keys.partition(), step).await?;
+            others.iter().for_each(|keys| self.hint_told(keys));
             self.hint(trash, keys.clone());
         }
         Ok(())
+    }
+
+    /// Looks whether any snapshot is protected, a bounded number at a time. Nothing where a transaction can look by itself.
+    pub(super) async fn look_over_snapshots(&self, keys: &BlobKeys) -> Result<Option<LookedOver>, Failure> {
+        let first = |txn: &mut Txn<'_>| {
+            let Some(guard) = get::<Guard>(txn, &keys.guard())? else { return Ok(None) };
+            let from = first_living(txn, keys)?;
+            let rows = txn.scan(&from, &keys.snapshots().after_prefix(), AT_ONCE)?;
+            Ok((rows.len() == AT_ONCE).then_some((guard, from)))
+        };
+        let Some((guard, mut from)) = self.look(&keys.partition(), first).await? else { return Ok(None) };
+        loop {
+            match self.look(&keys.partition(), |txn| permit_some(txn, keys, &from)).await {
+                Ok(Some(next)) => from = next,
+                Ok(None) => return Ok(Some(LookedOver { guard, permitted: Ok(()) })),
+                Err(Failure::Refused(refusal)) => return Ok(Some(LookedOver { guard, permitted: Err(refusal) })),
+                Err(failure) => return Err(failure),
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
 use super::base;
-use super::cut::{delete_snapshots, first_living, permit_snapshots};
+use super::cut::{LookedOver, delete_snapshots, first_living, permit_snapshots};
 use super::deleted::{deleted, keep_deleted, purge};
 use super::get_blob::{absent, stored};
 use super::put_blob::drop_pending;
@@ -19,6 +19,7 @@ use crate::keys::BlobKeys;
 use crate::lake::Address;
 use crate::records::{Kept, Pending};
 use crate::transact::{Decided, get, now};
+use crate::witness::{Found, holder, saw};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
@@ -29,13 +30,31 @@ impl Store {
             Address::Flat(keys) => keys,
             Address::Path(path) => return self.delete_path_as_blob(at, path, delete).await,
         };
-        let hinted = keys.clone();
+        let first = self.delete_named(&keys, &keeping, &delete, None).await;
+        match first {
+            // Only where a guarded name has more snapshots than one transaction reads.
+            Err(Failure::Refused(Refusal::ServerBusy)) if delete.snapshots.is_some() => {
+                let seen = self.look_over_snapshots(&keys).await?;
+                self.delete_named(&keys, &keeping, &delete, seen).await
+            }
+            done => done,
+        }
+    }
+
+    async fn delete_named(
+        &self,
+        keys: &BlobKeys,
+        keeping: &Keeping,
+        delete: &DeleteBlob,
+        seen: Option<LookedOver>,
+    ) -> Result<bool, Failure> {
+        let (hinted, keys, keeping, delete) = (keys.clone(), keys.clone(), *keeping, delete.clone());
         let (gone, trash) = self
             .transact(keys.written(), move |txn| {
                 let mut trash = Trash::default();
                 let gone = match delete.permanent {
                     true => apply_permanent(txn, &keys, &keeping, &delete, &mut trash)?,
-                    false => apply(txn, &keys, &keeping, &delete, &mut trash)?,
+                    false => apply(txn, &keys, &keeping, &delete, seen.as_ref(), &mut trash)?,
                 };
                 Ok((gone, trash.write(txn, &keys)))
             })
@@ -59,6 +78,7 @@ pub(crate) fn apply(
     keys: &BlobKeys,
     keeping: &Keeping,
     delete: &DeleteBlob,
+    seen: Option<&LookedOver>,
     trash: &mut Trash,
 ) -> Decided<bool> {
     let blob = match delete.which {
@@ -69,6 +89,7 @@ pub(crate) fn apply(
         && let Some(pending) = get::<Pending>(txn, &keys.pending())?
         && delete.which == Which::Current
     {
+        saw(Found::Entry(holder(pending.lease, now(txn))));
         delete.permit_uncommitted(pending.lease, now(txn))?;
         drop_pending(txn, keys, trash)?;
         return Ok(true);
@@ -87,13 +108,13 @@ pub(crate) fn apply(
             delete_base(txn, keys, keeping, &blob, trash)
         }
         Deletion::BaseAndSnapshots => {
-            permit_snapshots(txn, keys)?;
+            permit_snapshots(txn, keys, seen)?;
             delete_snapshots(txn, keys, keeping, trash)?;
             drop_pending(txn, keys, trash)?;
             delete_base(txn, keys, keeping, &blob, trash)
         }
         Deletion::SnapshotsOnly => {
-            permit_snapshots(txn, keys)?;
+            permit_snapshots(txn, keys, seen)?;
             delete_snapshots(txn, keys, keeping, trash)
         }
     }

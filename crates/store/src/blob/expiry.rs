@@ -84,10 +84,10 @@ impl Store {
     }
 }
 
-/// Takes an expired blob away, with its snapshots unless one of them is protected.
+/// Takes an expired blob away, with its snapshots unless one of them is protected, or may be and there are too many to look.
 pub(super) fn bury(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<()> {
     let mut trash = Trash::default();
-    match permit_snapshots(txn, keys) {
+    match permit_snapshots(txn, keys, None) {
         Ok(()) => drop(delete_snapshots(txn, keys, &Keeping::NOTHING, &mut trash)?),
         Err(Trouble::Refused(_)) => {}
         Err(trouble) => return Err(trouble),

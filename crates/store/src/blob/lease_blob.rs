@@ -8,6 +8,7 @@ use lazuli_model::{Lease, Refusal, lease};
 use super::{base, replace};
 use crate::records::{Pending, encode};
 use crate::transact::{get, now};
+use crate::witness::{Found, holder, saw};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
@@ -33,6 +34,7 @@ impl Store {
             let current = base(txn, &keys)?;
             let pending = if current.is_none() { get::<Pending>(txn, &keys.pending())? } else { None };
             if let Some(pending) = pending {
+                saw(Found::Entry(holder(pending.lease, now(txn))));
                 let (blob, outcome) = lease.decide_uncommitted(pending.lease, now(txn))?;
                 txn.put(keys.pending(), encode(&Pending { lease: outcome.lease, ..pending }));
                 return Ok((blob, outcome));

@@ -11,6 +11,7 @@ mod create_sparse;
 mod cut;
 mod delete_blob;
 mod deleted;
+mod earlier;
 mod encryption;
 mod expiry;
 mod get_blob;
@@ -40,6 +41,7 @@ pub(crate) use blocks::{Found as FoundBlock, all_uncommitted};
 pub use copy_source::Digested;
 pub(crate) use cut::{cut_of, delete_cut, purge_some};
 pub(crate) use delete_blob::{apply as apply_delete, delete_all_of};
+pub(crate) use earlier::FirstBlob;
 pub use page_ranges::{ListPages, PageRanges};
 pub use pending_copy::{Copying, Unfinished};
 pub(crate) use put_blob::drop_pending;
@@ -94,7 +96,7 @@ impl Store {
 
     /// A change of the base blob's record alone, of which no version is kept: what `decide` makes of it is written in
     /// its place.
-    async fn change_blob<T: Send + 'static>(
+    pub(crate) async fn change_blob<T: Send + 'static>(
         &self,
         at: &BlobAt,
         decide: impl Fn(Option<&Blob>, Timestamp) -> Result<(Blob, T), Refusal> + Send + 'static,

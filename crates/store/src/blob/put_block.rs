@@ -11,6 +11,7 @@ use crate::keys::BlobKeys;
 use crate::records::{Block, Garbage, Pending, Place, Run, decode_with_tail, encode, encode_with_tail};
 use crate::transact::{Decided, get, now};
 use crate::upload::Body;
+use crate::witness::{Found, holder, saw};
 use crate::{BlobAt, Failure, Received, Store};
 
 /// Inline bytes of uncommitted blocks of one blob: they all pass through the one transaction that commits them. Beyond
@@ -48,6 +49,9 @@ impl Store {
                     None => None,
                 };
                 let old = old.map(|(old, _)| old);
+                if let (None, Some(pending)) = (&blob, &before) {
+                    saw(Found::Entry(holder(pending.lease, now(txn))));
+                }
                 let lease = put.decide(blob.as_ref(), seen(before.as_ref(), old.is_some()), now(txn))?;
                 if let Some(before) = &before {
                     before.encryption.permit_write(&put.encryption)?;

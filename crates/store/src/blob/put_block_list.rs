@@ -11,7 +11,7 @@ use bytes::Bytes;
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Keeping, PutBlockList, Search};
 use lazuli_model::lake::Right;
-use lazuli_model::{BlockId, Lease, Refusal};
+use lazuli_model::{BlockId, Lease, Refusal, Timestamp};
 
 use super::base;
 use super::blocks::{Found, all_committed, all_uncommitted};
@@ -22,7 +22,8 @@ use crate::lake::Address;
 use crate::manifest::Manifest;
 use crate::records::{Entry, Garbage, Kept, Pending, Run, Start};
 use crate::transact::{Decided, get, now};
-use crate::{BlobAt, Failure, Store};
+use crate::witness::{holder, saw};
+use crate::{BlobAt, Failure, Sighted, Store};
 
 const ATTEMPTS: usize = 4;
 
@@ -56,7 +57,7 @@ impl Store {
     async fn lists_before(&self, at: &BlobAt, put: &PutBlockList) -> Result<(BlobKeys, Address, Seen), Failure> {
         let look = self.look_blob_by(at, Right::Traverse, |txn, keys| {
             let seen = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
-            put.permit(seen.blob.as_ref(), seen.lease(), now(txn))?;
+            seen.permit(put, now(txn))?;
             Ok(seen)
         });
         let (keys, seen) = look.await?;
@@ -79,7 +80,7 @@ impl Store {
                 if !current.has_the_blocks_of(&seen) {
                     return Ok(None);
                 }
-                put.permit(current.blob.as_ref(), current.lease(), now(txn))?;
+                current.permit(&put, now(txn))?;
                 let plan = plan.as_ref().map_err(Refusal::clone)?;
                 apply(txn, &keys, &keeping, &put, current, plan).map(Some)
             })
@@ -103,6 +104,14 @@ impl Seen {
         self.pending.as_ref().map_or(Lease::Available, |pending| pending.lease)
     }
 
+    fn permit(&self, put: &PutBlockList, now: Timestamp) -> Result<Lease, Refusal> {
+        let permitted = put.permit(self.blob.as_ref(), self.lease(), now);
+        if permitted.is_err() && self.blob.is_none() {
+            saw(Sighted::Entry(holder(self.lease(), now)));
+        }
+        permitted
+    }
+
     fn has_the_blocks_of(&self, other: &Seen) -> bool {
         let content = |seen: &Seen| seen.blob.as_ref().map(|blob| blob.content.id);
         content(self) == content(other) && self.pending == other.pending
@@ -123,7 +132,7 @@ type Applied = (Blob, Option<BlobKeys>);
 
 fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<Applied> {
     let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
-    put.permit(current.blob.as_ref(), current.lease(), now(txn))?;
+    current.permit(put, now(txn))?;
     let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
     let committed = all_committed(txn, keys, current.blob.as_ref())?;
     apply(txn, keys, keeping, put, current, &Plan::new(put, &uncommitted, &committed)?)

@@ -17,7 +17,7 @@ use super::tagged::{forget_past, index, keep_past};
 use crate::claims::{Trash, is_shared, release, share};
 use crate::feed::{foresee, note};
 use crate::keys::{BlobKeys, Located, TreeKeys};
-use crate::records::{Kept, Mark, encode};
+use crate::records::{Guard, Kept, Mark, encode};
 use crate::transact::{Decided, get, now};
 
 /// `new`, with a content of its own, takes the place of `old`; where versions are kept it gets an id. Of the old content,
@@ -191,7 +191,8 @@ fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, 
 /// Notes that something under this name may be protected, which keeps the container from being deleted.
 fn guard(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
     if new.is_guarded() {
-        txn.put(keys.guard(), encode(&Mark));
+        let stamp = txn.stamp().0;
+        txn.put(keys.guard(), encode(&Guard { stamp }));
     }
 }
 

@@ -65,7 +65,7 @@ pub fn segment_json(hour: Timestamp, finalized: bool, now: Timestamp) -> String 
 }
 
 /// What is appended to the log of this name: notes with the name of their blob and their place in the order, as one block.
-pub fn log_part(name: &str, begins: bool, notes: &[(Place, Noted)]) -> Vec<u8> {
+pub fn log_part(name: &str, begins: bool, notes: &[(NoteAt, Noted)]) -> Vec<u8> {
     let sync: avro::Sync = md5::Md5::digest(name).into();
     let mut records = Vec::new();
     notes.iter().for_each(|(place, noted)| event(&mut records, place, noted));
@@ -75,19 +75,19 @@ pub fn log_part(name: &str, begins: bool, notes: &[(Place, Noted)]) -> Vec<u8> {
 }
 
 /// The key of a note, taken apart.
-pub struct Place {
+pub struct NoteAt {
     pub blob: String,
     /// The whole key: no other note has it.
     pub key: Vec<u8>,
 }
 
-impl Place {
+impl NoteAt {
     fn id(&self) -> u128 {
         u128::from_be_bytes(md5::Md5::digest(&self.key).into())
     }
 }
 
-fn event(out: &mut Vec<u8>, place: &Place, noted: &Noted) {
+fn event(out: &mut Vec<u8>, place: &NoteAt, noted: &Noted) {
     let event = &noted.event;
     let text = |out: &mut Vec<u8>, text: &str| bytes(out, text.as_bytes());
     let (account, container) = (noted.account.as_str(), noted.container.as_str());
@@ -132,7 +132,7 @@ fn event(out: &mut Vec<u8>, place: &Place, noted: &Noted) {
 }
 
 /// Of several notes of one transaction, which comes first.
-fn order(place: &Place) -> u8 {
+fn order(place: &NoteAt) -> u8 {
     place.key.len().checked_sub(9).map_or(0, |at| place.key[at])
 }
 

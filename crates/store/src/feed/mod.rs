@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::keys::{self, BlobKeys};
 use crate::records::encode;
+use crate::replication::note_source;
 use crate::transact::now;
 use crate::{ContainerAt, Failure, Store};
 
@@ -50,18 +51,26 @@ pub(crate) enum Noting {
 #[derive(Clone, Debug)]
 pub(crate) struct Told(Option<Arc<Telling>>);
 
-#[derive(Debug)]
-struct Telling {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Telling {
     account: AccountName,
     container: ContainerName,
     cause: Cause,
+    /// Changes have to be made at copies, too. What goes on later is of snapshots, which have none.
+    #[serde(skip)]
+    is_source: bool,
 }
 
 impl Told {
     pub const NOBODY: Self = Self(None);
 
-    pub fn is_anybody(&self) -> bool {
-        self.0.is_some()
+    /// As it is written down for a change that goes on later.
+    pub fn telling(&self) -> Option<Telling> {
+        self.0.as_deref().cloned()
+    }
+
+    pub fn of(telling: Option<Telling>) -> Self {
+        Self(telling.map(Arc::new))
     }
 }
 
@@ -123,6 +132,9 @@ fn put(txn: &mut Txn<'_>, keys: &BlobKeys, what: Noting, which: Which, event: Ev
     if let Some(telling) = &keys.told.0 {
         let row = keys.noted(event.time, what, which);
         let (account, container) = (telling.account.clone(), telling.container.clone());
+        if telling.is_source && which == Which::Current {
+            note_source(txn, keys, &event);
+        }
         txn.put(row, encode(&Noted { account, container, event: event.because(&telling.cause) }));
     }
 }
@@ -131,6 +143,8 @@ fn put(txn: &mut Txn<'_>, keys: &BlobKeys, what: Noting, which: Which, event: Ev
 #[derive(Default)]
 pub(crate) struct Feeds {
     wanted: Notify,
+    /// A source may have changed.
+    replicate: Notify,
     known: Mutex<BTreeMap<AccountName, Known>>,
     /// One step at a time.
     turn: tokio::sync::Mutex<()>,
@@ -160,6 +174,11 @@ impl Feeds {
 
     pub fn wake(&self) {
         self.wanted.notify_one();
+        self.replicate.notify_one();
+    }
+
+    pub async fn replication_wanted(&self) {
+        self.replicate.notified().await;
     }
 }
 
@@ -171,13 +190,29 @@ impl Store {
 
     /// The keys of a blob in the space of a container, with who is told of its changes.
     pub(crate) async fn told(&self, at: &ContainerAt, keys: BlobKeys) -> Result<BlobKeys, Failure> {
-        if at.container.as_str() == CONTAINER || !self.account_settings(&at.account).await?.change_feed {
+        if at.container.as_str() == CONTAINER {
             return Ok(keys);
+        }
+        let settings = self.account_settings(&at.account).await?;
+        if !settings.change_feed {
+            return Ok(keys);
+        }
+        let policies = settings.replication.as_ref();
+        let is_source = policies.is_some_and(|own| own.of_source(&at.account, &at.container).next().is_some());
+        if is_source {
+            self.feeds.replicate.notify_one();
         }
         self.feeds.hint(&at.account, keys.space, self.now());
         let cause = self.cause.as_deref().cloned().unwrap_or_default();
-        let telling = Telling { account: at.account.clone(), container: at.container.clone(), cause };
+        let telling = Telling { account: at.account.clone(), container: at.container.clone(), cause, is_source };
         Ok(BlobKeys { told: Told(Some(Arc::new(telling))), ..keys })
+    }
+
+    /// Notes were made by a change that goes on later.
+    pub(crate) fn hint_told(&self, keys: &BlobKeys) {
+        if let Some(telling) = &keys.told.0 {
+            self.feeds.hint(&telling.account, keys.space, self.now());
+        }
     }
 
     /// As [`Store::told`], for a round, which knows the container by the place it goes on from.

@@ -19,7 +19,7 @@ use lazuli_model::{AccountName, BlobName, Conditions, ContainerName, Refusal, Ti
 use md5::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, Place};
+use super::files::{self, NoteAt};
 use super::{Known, Noted};
 use crate::keys::{self, BlobKeys};
 use crate::records::{DeadSpace, DeletedContainer, decode, decode_container_id, encode};
@@ -260,7 +260,7 @@ impl Store {
             let at = Partition::new(key.space(), owner.clone());
             if let Some(noted) = self.look(&at, |txn| get::<Noted>(txn, &key)).await? {
                 let blob = String::from_utf8_lossy(&owner).into_owned();
-                found.push((Place { blob, key: key.as_bytes().to_vec() }, noted));
+                found.push((NoteAt { blob, key: key.as_bytes().to_vec() }, noted));
             }
         }
         if found.is_empty() {

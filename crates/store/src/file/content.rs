@@ -27,6 +27,15 @@ impl Tree<'_, '_> {
         Ok(())
     }
 
+    /// Lays `length` bytes that are seen of a content over the node's, without moving them. False if they have to be moved.
+    pub fn copy_content(&mut self, node: &mut Node, at: u64, source: Seen, from: u64, length: u64) -> Decided<bool> {
+        let seen = self.writable(node);
+        let mut editor = Editor::new(&self.keys.content, seen);
+        let shared = editor.copy_within(self.txn, source, from, at, length)?;
+        editor.finish(&mut self.trash);
+        Ok(shared)
+    }
+
     /// Makes `from..to` a hole, as far as one transaction may, and writes the rest that is no hole. True when that was all.
     pub fn clear_content(&mut self, node: &mut Node, from: u64, to: u64, rest: &[(u64, Fill)]) -> Decided<bool> {
         if (node.content == 0 && rest.is_empty()) || from >= to {

@@ -7,6 +7,7 @@ use super::rows::Name;
 use super::tree::{Reached, Tree};
 use super::{FileAt, entry};
 use crate::transact::Decided;
+use crate::witness::{Found, saw};
 use crate::{Failure, Store};
 
 impl Store {
@@ -42,12 +43,16 @@ impl Tree<'_, '_> {
 
     /// A node with its first name.
     pub fn put_new(&mut self, reached: &Reached, node: &Node) -> Decided<()> {
+        saw(Found::Nothing);
         self.put_link(reached, node.id, node.kind)?;
         self.put_node(node)
     }
 
-    /// A name where there was none.
+    /// A name where there was none. None comes into a directory that is to go.
     pub fn put_link(&mut self, reached: &Reached, id: lazuli_model::file::FileId, kind: Kind) -> Decided<()> {
+        if self.is_going(reached.parent)? {
+            return Err(Refusal::DeletePending.into());
+        }
         self.put_name(reached.parent, Name { id, kind, name: reached.name.as_str().to_owned() })?;
         self.adopt(reached.parent)
     }

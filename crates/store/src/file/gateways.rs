@@ -21,8 +21,9 @@ use crate::records::decode;
 use crate::transact::get;
 use crate::{Failure, Store};
 
-/// A gateway that has not been heard of for so long is no more. Three heartbeats may be late.
-pub const STALE_SECONDS: u64 = 60;
+/// A gateway that has not been heard of for so long is no more: so its handles end within a minute, at the round of another gateway.
+/// One heartbeat may be lost, and clocks may be ten seconds apart.
+pub const STALE_SECONDS: u64 = 40;
 
 /// How often a gateway renews its row.
 pub const HEARTBEAT_SECONDS: u64 = 15;

@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use lazuli_engine::BoxFuture;
-use lazuli_model::file::arbiter::{self, Act, Verdict};
+use lazuli_model::Lease;
+use lazuli_model::file::arbiter::{Act, Verdict};
 use lazuli_model::file::{Entry, ReadFile};
 use lazuli_model::lease::{self, On};
-use lazuli_model::{Lease, Refusal};
 
+use super::standing::{admitted, not_given_back};
 use super::tree::Tree;
 use super::{FileAt, entry};
 use crate::keys::BlobKeys;
@@ -52,11 +53,12 @@ impl Store {
         self.read_file(at, read, Act::Look).await.map(|(_, (entry, ..))| entry)
     }
 
-    /// For Get File. Locks are judged by the range that is asked for: `permit_read` does that.
+    /// The whole of it.
     pub async fn open_file(&self, at: &FileAt, read: ReadFile) -> Result<FileReader, Failure> {
         self.open_file_range(at, read, 0, u64::MAX).await
     }
 
+    /// Of which `from..to` is going to be read: locks are judged by that.
     pub async fn open_file_range(
         &self,
         at: &FileAt,
@@ -97,9 +99,9 @@ fn look(tree: &mut Tree<'_, '_>, at: &FileAt, read: &ReadFile, act: Act, waited:
     let mut shown = Lease::Available;
     if !tree.is_snapshot() {
         let standing = tree.standing(node.id)?;
-        match arbiter::admit(act, &standing)? {
+        match admitted(act, &standing)? {
             Verdict::Go(_) => {}
-            Verdict::Wait(_) if waited => return Err(Refusal::ClientCacheFlushDelay.into()),
+            Verdict::Wait(_) if waited => return Err(not_given_back(act, &standing).into()),
             Verdict::Wait(_) => return Ok(None),
         }
         lease::permit_read(standing.lease, read.lease, tree.now(), On::File)?;

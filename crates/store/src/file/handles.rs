@@ -2,7 +2,7 @@
 
 use lazuli_engine::{Fault, Key};
 use lazuli_model::Timestamp;
-use lazuli_model::file::arbiter::{Access, Open};
+use lazuli_model::file::arbiter::{Access, Caching, Lock, Open};
 use lazuli_model::file::{CloseHandles, FileId, Node};
 
 use super::FileAt;
@@ -37,6 +37,11 @@ pub struct HandleItem {
     pub opened: Timestamp,
     pub reconnected: Option<Timestamp>,
     pub access: Access,
+    pub sharing: Access,
+    pub caching: Caching,
+    /// A break of its cache is under way, down to this.
+    pub breaking: Option<Caching>,
+    pub locks: Vec<Lock>,
 }
 
 #[derive(Clone, Debug)]
@@ -166,5 +171,9 @@ fn item(open: Open, node: &Node, path: String) -> HandleItem {
         opened: open.opened,
         reconnected: open.reconnected,
         access: open.access,
+        sharing: open.sharing,
+        caching: open.caching,
+        breaking: open.breaking.map(|breaking| breaking.to),
+        locks: open.locks,
     }
 }

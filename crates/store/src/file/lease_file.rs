@@ -3,7 +3,7 @@
 use lazuli_model::Refusal;
 use lazuli_model::file::Entry;
 use lazuli_model::file::arbiter::Act;
-use lazuli_model::lease::{self, Action, Length, Outcome};
+use lazuli_model::lease::{self, Action, Outcome};
 
 use super::rows::Held;
 use super::{FileAt, entry};
@@ -11,13 +11,8 @@ use crate::{Failure, Store};
 
 impl Store {
     pub async fn lease_file(&self, at: &FileAt, action: Action) -> Result<(Entry, Outcome), Failure> {
-        let acquires = match action {
-            Action::Acquire { length: Length::Seconds(_), .. } => {
-                return Err(Refusal::InfiniteLeaseDurationRequired.into());
-            }
-            Action::Acquire { length: Length::Infinite, .. } => true,
-            Action::Renew { .. } | Action::Change { .. } | Action::Release { .. } | Action::Break { .. } => false,
-        };
+        let action = action.of_file()?;
+        let acquires = matches!(action, Action::Acquire { .. });
         let act = if acquires { Act::Lease } else { Act::Look };
         let found = self.approach(at, act).await?;
         let path = at.path.clone();

@@ -72,7 +72,7 @@ pub(super) fn children(
         from = next;
         // A file that is to go with its last handle is not listed.
         let Some(named) = row.0 else { continue };
-        if !tree.is_snapshot() && tree.held(named.id)?.delete_pending {
+        if tree.is_going(named.id)? {
             continue;
         }
         if items.len() == most {

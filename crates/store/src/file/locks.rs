@@ -8,6 +8,7 @@ use super::Waiting;
 use super::tree::Tree;
 use super::waits::{Attempt, Wait};
 use crate::transact::Decided;
+use crate::witness::{refuses, saw_obstacle};
 use crate::{Failure, Store};
 
 /// What became of locks that were asked for.
@@ -116,7 +117,11 @@ fn lock(
                 let own = standing.opens.iter_mut().filter(|open| open.handle == handle);
                 own.for_each(|open| open.locks.push(*asked));
             }
-            Err(Refusal::FileLockConflict) => return Ok(Attempt::Wait(None)),
+            Err(Refusal::FileLockConflict) => {
+                saw_obstacle(arbiter::lock_obstacle(&standing, handle, *asked));
+                refuses();
+                return Ok(Attempt::Wait(None));
+            }
             Err(refusal) => return Err(refusal.into()),
         }
     }

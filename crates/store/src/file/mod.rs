@@ -8,6 +8,7 @@
 mod beneath;
 mod content;
 mod copy_file;
+mod copy_range;
 mod create_directory;
 mod create_file;
 mod delete_entry;
@@ -20,6 +21,7 @@ mod links;
 mod list_entries;
 mod locks;
 mod notices;
+mod observer;
 mod opens;
 mod permissions;
 mod properties;
@@ -40,12 +42,13 @@ pub use handles::{ClosedHandles, HandleItem, HandlePage, ListHandles};
 pub use list_entries::{EntryItem, EntryPage, ListEntries};
 pub use locks::Locked;
 pub use notices::Notice;
+pub use observer::{HandleAct, HandleCall, HandleObserver};
 pub use opens::{NewEntry, OpenFile, Opened, Wanted};
 pub use ranges::RangeList;
 pub use share::{DeletedShare, ListShares, ShareItem, SharePage};
 pub use through::{Children, Through, permission_of};
 pub(crate) use waits::Breaks;
-pub use waits::{Alarm, Patience, Waiting};
+pub use waits::{Alarm, LOOK_SECONDS, Patience, Waiting};
 pub use watches::{Change, Filter, Happened, Watch};
 
 use std::sync::Arc;
@@ -54,6 +57,7 @@ use lazuli_model::file::{Entry, FileId, FilePath, Node, ShareName};
 use lazuli_model::{AccountName, Lease, Refusal, Timestamp};
 
 use crate::transact::{Decided, Trouble, get};
+use crate::witness::refuses;
 use crate::{Failure, Store};
 use keys::ShareKeys;
 use rows::Born;
@@ -114,7 +118,10 @@ impl Store {
                 let seen = Tree::at(txn, &found, snapshot).and_then(|mut tree| look(&mut tree));
                 match seen {
                     Ok(seen) => Ok((has_head, Ok(seen))),
-                    Err(Trouble::Refused(refusal)) => Ok((has_head, Err(refusal))),
+                    Err(Trouble::Refused(refusal)) => {
+                        refuses();
+                        Ok((has_head, Err(refusal)))
+                    }
                     Err(trouble) => Err(trouble),
                 }
             });

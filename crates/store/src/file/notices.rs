@@ -25,6 +25,8 @@ pub enum Notice {
     Closed { file: FileId, handle: u64 },
     /// Something has changed below the directory that the handle watches.
     Changed { handle: u64, changes: Vec<Change> },
+    /// The directory that the handle watches is to go.
+    Doomed { handle: u64 },
 }
 
 impl Tree<'_, '_> {

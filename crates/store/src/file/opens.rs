@@ -10,6 +10,7 @@ use lazuli_model::file::{
 use lazuli_model::{Refusal, Timestamp};
 
 use super::rows::Held;
+use super::standing::judged;
 use super::tree::{Reached, Tree};
 use super::waits::{Attempt, Wait};
 use super::watches::{Filter, Happened};
@@ -146,7 +147,9 @@ fn open_there(
     }
     let now = tree.now();
     let mut standing = tree.standing(node.id)?;
-    let (verdict, granted) = arbiter::open(&opening, &standing, !directory && node.is_read_only(), now)?;
+    arbiter::permit_handle(&standing, node.id == FileId::ROOT)?;
+    let judgement = arbiter::open(&opening, &standing, !directory && node.is_read_only(), now);
+    let (verdict, granted) = judged(judgement, || arbiter::open_obstacle(&opening, &standing))?;
     let node = match (&verdict, done) {
         (Verdict::Go(_), Done::Overwritten | Done::Superseded) => overwrite(tree, &node, open)?,
         (Verdict::Go(_) | Verdict::Wait(_), _) => node,
@@ -178,9 +181,6 @@ fn overwrite(tree: &mut Tree<'_, '_>, node: &Node, open: &OpenFile) -> Decided<N
 }
 
 fn create(tree: &mut Tree<'_, '_>, reached: &Reached, open: &OpenFile) -> Decided<Attempt<Box<Opened>>> {
-    if tree.held(reached.parent)?.delete_pending {
-        return Err(Refusal::DeletePending.into());
-    }
     let directory = open.wanted == Wanted::Directory;
     let attributes = open.new.attributes.settable();
     if open.opening.delete_on_close && attributes.has(Attributes::READ_ONLY) && !directory {
@@ -246,6 +246,9 @@ fn close(tree: &mut Tree<'_, '_>, file: FileId, handle: u64) -> Decided<bool> {
         tree.put_held(file, Held { delete_pending: standing.delete_pending, ..held });
     }
     if !goes {
+        if standing.delete_pending && !held.delete_pending {
+            tree.doomed(file)?;
+        }
         return Ok(false);
     }
     let Some(node) = node else { return Ok(false) };

@@ -1,10 +1,11 @@
 //! Put Range, to write or to clear, and List Ranges.
 
 use lazuli_model::Refusal;
-use lazuli_model::file::arbiter::{self, Act, Verdict};
+use lazuli_model::file::arbiter::{Act, Verdict};
 use lazuli_model::file::{ClearRange, Entry, FileRange, ListRanges, PutRange};
 use lazuli_model::lease::{self, On};
 
+use super::standing::{admitted, not_given_back};
 use super::tree::{Found, Tree};
 use super::{FileAt, entry};
 use crate::sparse::{Difference, Fill, Seen, Stretch, diff, ranges};
@@ -136,9 +137,9 @@ fn step(
     let mut lease = lazuli_model::Lease::Available;
     if !tree.is_snapshot() {
         let standing = tree.standing(node.id)?;
-        match arbiter::admit(Act::ListRanges, &standing)? {
+        match admitted(Act::ListRanges, &standing)? {
             Verdict::Go(_) => {}
-            Verdict::Wait(_) if waited => return Err(Refusal::ClientCacheFlushDelay.into()),
+            Verdict::Wait(_) if waited => return Err(not_given_back(Act::ListRanges, &standing).into()),
             Verdict::Wait(_) => return Ok(Step::Wait),
         }
         lease::permit_read(standing.lease, list.lease, tree.now(), On::File)?;

@@ -1,6 +1,6 @@
 //! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
 
-use lazuli_model::file::arbiter::Act;
+use lazuli_model::file::arbiter::{Act, Obstacle};
 use lazuli_model::file::{Entry, Frozen, Kind, Node, Rename, Spot};
 use lazuli_model::{Lease, Refusal};
 
@@ -8,6 +8,7 @@ use super::rows::Name;
 use super::tree::{Reached, Tree};
 use super::{FileAt, entry};
 use crate::transact::Decided;
+use crate::witness::saw_obstacle;
 use crate::{Failure, Store};
 
 impl Store {
@@ -46,6 +47,9 @@ pub(super) fn move_entry(
     let node = tree.node_of(&moved)?;
     if destination.above.contains(&moved.id) {
         return Err(Refusal::InvalidInput { reason: "A directory cannot be moved into itself.".into() }.into());
+    }
+    if tree.is_going(destination.parent)? {
+        return Err(Refusal::DeletePending.into());
     }
     // The same name in another case is no obstacle; another name of the same file is one that stays.
     let same_name = source.parent == destination.parent && source.name.folded() == destination.name.folded();
@@ -112,11 +116,9 @@ fn by_handle(
     if node.kind == Kind::Directory {
         tree.nobody_beneath(node.id)?;
     }
-    if tree.held(destination.parent)?.delete_pending {
-        return Err(Refusal::DeletePending.into());
-    }
     // Who may delete the directory does not let names come into it (smb2.rename).
-    if tree.opens(destination.parent)?.iter().any(|open| open.access.delete) {
+    if let Some(open) = tree.opens(destination.parent)?.iter().find(|open| open.access.delete) {
+        saw_obstacle(Some(Obstacle::open(open)));
         return Err(Refusal::SharingViolation.into());
     }
     if let Some(other) = replaced {

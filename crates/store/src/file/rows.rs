@@ -101,13 +101,13 @@ pub struct Held {
 
 /// What outlives every handle. Absent when there is nothing to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptRow {
     pub lease: Lease,
     /// Where earlier versions said that it is to be deleted.
     was_delete_pending: bool,
 }
 
-impl Kept {
+impl KeptRow {
     pub fn new(lease: Lease) -> Self {
         Self { lease, was_delete_pending: false }
     }

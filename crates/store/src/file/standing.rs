@@ -1,7 +1,9 @@
 //! The arbiter's side of a transaction: what others have open, whether an operation may go ahead, and waiting until it may.
 
+use std::collections::BTreeMap;
+
 use lazuli_engine::Txn;
-use lazuli_model::file::arbiter::{self, Act, BREAK_SECONDS, Break, Open, Standing, Verdict};
+use lazuli_model::file::arbiter::{self, Act, Break, Obstacle, Open, Standing, Verdict};
 use lazuli_model::file::{FileId, FilePath};
 use lazuli_model::{Refusal, Timestamp};
 
@@ -10,6 +12,7 @@ use super::tree::{Found, Tree};
 use super::waits::{Patience, Wait};
 use crate::records::{decode, encode};
 use crate::transact::Decided;
+use crate::witness::{Found as Seen, holder, saw, saw_obstacle};
 use crate::{Failure, Store};
 
 /// Handles that are read at a time.
@@ -19,6 +22,7 @@ impl Tree<'_, '_> {
     pub fn standing(&mut self, id: FileId) -> Decided<Standing> {
         let held = self.held(id)?;
         let opens = self.opens(id)?;
+        saw(Seen::Entry(holder(held.lease, self.now())));
         Ok(Standing { lease: held.lease, delete_pending: held.delete_pending, opens }.at(self.now()))
     }
 
@@ -52,8 +56,9 @@ impl Tree<'_, '_> {
 
     /// Writes the handles that have changed.
     pub fn write_back(&mut self, id: FileId, before: &[Open], standing: &Standing) {
+        let before: BTreeMap<u64, &Open> = before.iter().map(|open| (open.handle, open)).collect();
         for open in &standing.opens {
-            if !before.contains(open) {
+            if before.get(&open.handle) != Some(&open) {
                 self.put_open(id, open);
             }
         }
@@ -62,9 +67,9 @@ impl Tree<'_, '_> {
     /// Whether a REST call may go ahead, right now. Who had to wait has done so before.
     pub fn admit(&mut self, id: FileId, act: Act) -> Decided<Standing> {
         let mut standing = self.standing(id)?;
-        match arbiter::admit(act, &standing)? {
+        match admitted(act, &standing)? {
             Verdict::Go(told) => self.break_caches(id, &mut standing, &told),
-            Verdict::Wait(_) => return Err(Refusal::ClientCacheFlushDelay.into()),
+            Verdict::Wait(_) => return Err(not_given_back(act, &standing).into()),
         }
         Ok(standing)
     }
@@ -91,6 +96,28 @@ impl Tree<'_, '_> {
     }
 }
 
+/// The arbiter's verdict; of a refusal, who is in the way.
+pub(super) fn admitted(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
+    judged(arbiter::admit(act, standing), || arbiter::obstacle(act, standing))
+}
+
+/// A client did not give up in time what it caches.
+pub(super) fn not_given_back(act: Act, standing: &Standing) -> Refusal {
+    saw_obstacle(arbiter::obstacle(act, standing));
+    Refusal::ClientCacheFlushDelay
+}
+
+/// Has it witnessed who was in the way of what the arbiter refused.
+pub(super) fn judged<T>(
+    verdict: Result<T, Refusal>,
+    obstacle: impl FnOnce() -> Option<Obstacle>,
+) -> Result<T, Refusal> {
+    if matches!(verdict, Err(Refusal::SharingViolation | Refusal::FileLockConflict)) {
+        saw_obstacle(obstacle());
+    }
+    verdict
+}
+
 impl Store {
     /// The share of a file, once nobody caches what `act` has to see or to change.
     pub(super) async fn approach(&self, at: &FileAt, act: Act) -> Result<Found, Failure> {
@@ -111,7 +138,7 @@ impl Store {
         loop {
             let settled = wait.listen();
             let Some(now) = self.ask_for_breaks(found, path, act).await? else { return Ok(()) };
-            let until = *until.get_or_insert(now.plus_seconds(BREAK_SECONDS));
+            let until = *until.get_or_insert(now.plus_seconds(self.patience_seconds));
             if until <= now {
                 return Err(Refusal::ClientCacheFlushDelay.into());
             }
@@ -127,6 +154,7 @@ impl Store {
             let mut standing = tree.standing(id)?;
             let Ok(Verdict::Wait(breaks)) = arbiter::admit(act, &standing) else { return Ok(None) };
             tree.break_caches(id, &mut standing, &breaks);
+            saw_obstacle(arbiter::obstacle(act, &standing));
             Ok(Some(tree.now()))
         })
         .await

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use lazuli_engine::BoxFuture;
-use lazuli_model::file::arbiter::{self, Standing, Verdict};
+use lazuli_model::file::arbiter::{self, Break, Standing, Verdict};
 use lazuli_model::file::{Entry, FileId, FilePath, Format, Frozen, Kind, Node, Sddl, SetBasic, SetPermission};
 use lazuli_model::{Refusal, Timestamp};
 
@@ -11,6 +11,7 @@ use super::get_file::FileReader;
 use super::list_entries::{EntryItem, children};
 use super::rename::{Mover, move_entry};
 use super::rows::{Held, Name};
+use super::standing::judged;
 use super::tree::{Reached, Tree};
 use super::waits::{Attempt, Wait};
 use super::watches::{Filter, Happened};
@@ -49,7 +50,7 @@ impl Source for Whole {
 
 impl Tree<'_, '_> {
     /// The node of an open handle, with all that is open on it.
-    fn through(&mut self, file: FileId, handle: u64) -> Decided<(Node, Standing)> {
+    pub(super) fn through(&mut self, file: FileId, handle: u64) -> Decided<(Node, Standing)> {
         let standing = if self.is_snapshot() { Standing::default() } else { self.standing(file)? };
         if !self.is_snapshot() {
             standing.find(handle)?;
@@ -59,7 +60,7 @@ impl Tree<'_, '_> {
     }
 
     /// A change to an entry's record, told to those who watch.
-    fn changed(&mut self, node: &Node, filter: Filter) -> Decided<()> {
+    pub(super) fn changed(&mut self, node: &Node, filter: Filter) -> Decided<()> {
         self.put_node(node)?;
         self.happened(node.parent, &[(Happened::Modified, &node.name)], filter)
     }
@@ -120,7 +121,8 @@ impl Store {
                     return Err(Refusal::ResourceTypeMismatch.into());
                 }
                 if !tree.is_snapshot() {
-                    arbiter::read(&standing, at.handle, from, to)?;
+                    let obstacle = || arbiter::read_obstacle(&standing, at.handle, from, to);
+                    judged(arbiter::read(&standing, at.handle, from, to), obstacle)?;
                 }
                 let seen = tree.seen(&node);
                 let (from, to) = (from.min(node.length), to.min(node.length));
@@ -145,7 +147,7 @@ impl Store {
         let found = self.found_share(&at.share).await?;
         self.change_staged(found, received.body.into_staged(), move |tree| {
             let (node, mut standing) = tree.through(file, handle)?;
-            let told = arbiter::write(&standing, handle, from, end)?;
+            let told = writes(&standing, handle, from, end)?;
             let mut changed = node.written_to(end, frozen, tree.now())?;
             tree.resize(node.length, changed.length)?;
             tree.write_content(&mut changed, from, &fill)?;
@@ -164,7 +166,7 @@ impl Store {
                 .change_tree(&at.share, move |tree| {
                     let (node, mut standing) = tree.through(file, handle)?;
                     let (from, to) = (node.length.min(length), node.length.max(length));
-                    let told = if from == to { Vec::new() } else { arbiter::write(&standing, handle, from, to)? };
+                    let told = if from == to { Vec::new() } else { writes(&standing, handle, from, to)? };
                     let mut changed = node.resized(length, frozen, tree.now())?;
                     if length < node.length && !tree.clear_content(&mut changed, length, node.length, &[])? {
                         let partly = Node { content_epoch: changed.content_epoch, ..node };
@@ -194,7 +196,7 @@ impl Store {
                     if from >= to {
                         return Ok(true);
                     }
-                    let told = arbiter::write(&standing, handle, from, to)?;
+                    let told = writes(&standing, handle, from, to)?;
                     let mut changed = node.written_to(0, frozen, tree.now())?;
                     let done = tree.clear_content(&mut changed, from, to, &[])?;
                     tree.break_caches(file, &mut standing, &told);
@@ -364,34 +366,16 @@ impl Store {
         })
         .await
     }
-
-    /// Bytes of one open file into another, as far as the source goes. Gives how many.
-    pub async fn copy_range(
-        &self,
-        source: &HandleAt,
-        from: u64,
-        target: &HandleAt,
-        to: u64,
-        length: u64,
-        frozen: Frozen,
-    ) -> Result<u64, Failure> {
-        let mut reader = self.read_handle(source, from, length).await?;
-        let length = length.min(reader.entry.node.length.saturating_sub(from));
-        let mut bytes = bytes::BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
-        while let Some(more) = reader.next().await? {
-            bytes.extend_from_slice(&more);
-        }
-        let copied = bytes.len() as u64;
-        if copied > 0 {
-            self.write_handle(target, to, bytes.freeze(), frozen).await?;
-        }
-        Ok(copied)
-    }
 }
 
 /// What something new gets: a descriptor in its self-relative form.
 pub fn permission_of(descriptor: &[u8]) -> Result<SetPermission, Refusal> {
     Ok(SetPermission::Text { text: Sddl::from_bytes(descriptor)?.as_str().to_owned(), format: Format::Sddl })
+}
+
+/// What a write through a handle breaks, if no lock is in its way.
+fn writes(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Vec<Break>, Refusal> {
+    judged(arbiter::write(standing, handle, from, to), || arbiter::write_obstacle(standing, handle, from, to))
 }
 
 fn dispose(tree: &mut Tree<'_, '_>, file: FileId, handle: u64, pending: bool) -> Decided<Attempt<()>> {
@@ -410,6 +394,9 @@ fn dispose(tree: &mut Tree<'_, '_>, file: FileId, handle: u64, pending: bool) ->
     }
     let held = tree.held(file)?;
     tree.put_held(file, Held { delete_pending: pending, ..held });
+    if pending && node.kind == Kind::Directory {
+        tree.doomed(file)?;
+    }
     Ok(Attempt::Done(()))
 }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::ShareAt;
 use super::keys::{ShareKeys, at_epoch, read_epoch};
-use super::rows::{Head, Held, Kept, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
+use super::rows::{Head, Held, KeptRow, Name, NameRow, NodeRow, Snapshot, Superseded, Usage};
 use crate::claims::Trash;
 use crate::records::{Count, Record, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -210,7 +210,11 @@ impl<'t, 'a> Tree<'t, 'a> {
 
     pub fn find_directory(&mut self, path: &FilePath) -> Decided<(Node, FileId)> {
         let (node, parent) = self.find(path)?;
-        if node.kind == Kind::Directory { Ok((node, parent)) } else { Err(Refusal::ResourceNotFound.into()) }
+        match node.kind {
+            Kind::Directory if self.is_going(node.id)? => Err(Refusal::DeletePending.into()),
+            Kind::Directory => Ok((node, parent)),
+            Kind::File | Kind::Symlink => Err(Refusal::ResourceNotFound.into()),
+        }
     }
 
     pub fn find_file(&mut self, path: &FilePath) -> Decided<(Node, FileId)> {
@@ -312,16 +316,21 @@ impl<'t, 'a> Tree<'t, 'a> {
     }
 
     pub fn held(&mut self, id: FileId) -> Decided<Held> {
-        let kept: Kept = get(self.txn, &self.keys.held(id))?.unwrap_or_default();
+        let kept: KeptRow = get(self.txn, &self.keys.held(id))?.unwrap_or_default();
         let delete_pending = self.txn.get(&self.keys.delete_pending(id))?.is_some();
         Ok(Held { lease: kept.lease, delete_pending })
+    }
+
+    /// Whether it goes with its last handle. In a snapshot nothing does.
+    pub fn is_going(&mut self, id: FileId) -> Decided<bool> {
+        Ok(!self.is_snapshot() && self.txn.get(&self.keys.delete_pending(id))?.is_some())
     }
 
     pub fn put_held(&mut self, id: FileId, held: Held) {
         let Held { lease, delete_pending } = held;
         let (kept, pending) = (self.keys.held(id), self.keys.delete_pending(id));
         let before = self.txn.get(&kept);
-        let now = (lease != Lease::default()).then(|| encode(&Kept::new(lease)));
+        let now = (lease != Lease::default()).then(|| encode(&KeptRow::new(lease)));
         // What changes nothing durable waits for no disk.
         match (before, now) {
             (Ok(before), now) if before == now => {}

@@ -16,6 +16,9 @@ use tokio::sync::futures::Notified;
 use super::ShareAt;
 use crate::Store;
 
+/// How often one of several gateways looks at what others may have done.
+pub const LOOK_SECONDS: u64 = 1;
+
 /// Ends after so long. Only the server makes them.
 pub type Alarm = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
 
@@ -106,11 +109,20 @@ impl<'a> Wait<'a> {
         if !std::mem::replace(&mut self.begun, true) {
             self.waiting.begins();
         }
+        let now = self.store.now();
+        // What settles at another gateway wakes nobody here.
+        let until = match &self.store.sharing {
+            Some(_) => {
+                let look = now.plus_seconds(LOOK_SECONDS);
+                Some(until.map_or(look, |until| until.min(look)))
+            }
+            None => until,
+        };
         tokio::select! {
             biased;
             () = self.waiting.cancelled() => false,
             () = settled => true,
-            () = self.store.breaks.ring(until, self.store.now()) => true,
+            () = self.store.breaks.ring(until, now) => true,
         }
     }
 }
@@ -120,6 +132,11 @@ impl Store {
     pub fn waking_by(self, alarm: Alarm) -> Self {
         let _ = self.breaks.alarm.set(alarm);
         self
+    }
+
+    /// Whether others use the same engine, so that notices may come from them.
+    pub fn is_shared(&self) -> bool {
+        self.sharing.is_some()
     }
 
     /// Waits until there may be notices for a gateway, and gives the shares in which: then [`Store::take_notices`] there.

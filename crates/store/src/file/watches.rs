@@ -83,6 +83,9 @@ impl Store {
             if node.kind != Kind::Directory {
                 return Err(Refusal::ResourceTypeMismatch.into());
             }
+            if standing.delete_pending {
+                return Err(Refusal::DeletePending.into());
+            }
             let key = tree.keys.watch(file, handle);
             if tree.txn.get(&key)?.is_none() {
                 tree.txn.put(key, encode(&Watch { gateway, filter, recursive }));
@@ -125,6 +128,18 @@ impl Tree<'_, '_> {
             above = format!("{}\\{above}", node.name);
             directory = node.parent;
         }
+    }
+
+    /// A directory is to go with its last handle: who watches it is told.
+    pub fn doomed(&mut self, directory: FileId) -> Decided<()> {
+        let watches = self.keys.watches(directory);
+        for (key, bytes) in self.txn.scan(&watches, &watches.after_prefix(), WATCHES_MAX)? {
+            let watch: Watch = decode(&bytes)?;
+            if let Some((_, handle)) = key.row().split_last_chunk() {
+                self.notify(watch.gateway, &Notice::Doomed { handle: u64::from_be_bytes(*handle) });
+            }
+        }
+        Ok(())
     }
 
     /// The handle was closed.

@@ -95,6 +95,16 @@ impl PathAddress {
         Ok(id)
     }
 
+    /// Where a path is to be moved to: the directory must be there ("Path - Create", and what Hadoop expects of it).
+    pub fn existing_parent(&self, txn: &mut Txn<'_>) -> Decided<Making> {
+        match locate(txn, &self.keys, &self.caller, &self.path)? {
+            Found::Root => Err(Refusal::PathAlreadyExists { is_directory: true }.into()),
+            Found::NotDirectory => Err(Refusal::PathAlreadyExists { is_directory: false }.into()),
+            Found::Missing { .. } => Err(Refusal::RenameDestinationParentPathNotFound.into()),
+            Found::Spot(Spot { parent, name, entry }) => Ok(Making { parent, name, entry, made: 0 }),
+        }
+    }
+
     /// Where a path is to be written: directories above it that are missing are made.
     pub fn make_parents(&self, txn: &mut Txn<'_>) -> Decided<Making> {
         let (mut parent, from) = match locate(txn, &self.keys, &self.caller, &self.path)? {
@@ -103,7 +113,7 @@ impl PathAddress {
             Found::Spot(Spot { parent, name, entry }) => return Ok(Making { parent, name, entry, made: 0 }),
             Found::Missing { parent, from } => (parent, from),
         };
-        let (parents, name) = self.path.split().ok_or(Refusal::InvalidUri)?;
+        let (parents, name) = self.path.split().ok_or(Refusal::PathIsRoot)?;
         let (mut access, mut made) = (tree::node(txn, &self.keys, parent)?.access, 0);
         permit(&self.caller, &access, Right::Link)?;
         let create = CreatePath::plain(true);

@@ -1,26 +1,44 @@
-//! A rename from one file system to another. They are two partitions, so it is a series of transactions: what is below the source is made
-//! under the new name, then the source goes. A reader in between may see both; a reader afterwards sees one.
+//! A rename from one file system to another. They are two partitions, so it is a series of transactions, each of which leaves what the next one
+//! needs: the source loses its name and is written down as departing; it is made anew in the target, where it has no name yet; one
+//! transaction gives it its name there; then what is left of the source goes.
+//!
+//! Held true (docs/decisions/0013-moves-between-file-systems.md):
+//! * A path is never at both names, and never there by half. Between the first step and the naming it is at neither, so nobody changes it.
+//! * If the gateway dies, rows say how far it came. The sweeper gives the source its name back, unless the target has it ([`Store::settle_move`]).
+//! * The target gets its name only while its arriving row is there, and the sweeper deletes that row first. So a gateway that was only slow
+//!   does not finish a move that was taken back.
 
-use lazuli_engine::Txn;
-use lazuli_model::Refusal;
-use lazuli_model::blob::{Blob, Encryption, Keeping};
-use lazuli_model::lake::{Node, RenamePath, Right, permit, permit_removal};
+mod carry;
+mod settle;
+
+use lazuli_engine::{Key, Txn};
+use lazuli_model::blob::{Blob, Deleted};
+use lazuli_model::lake::{RenamePath, Right, permit, permit_removal};
+use lazuli_model::{Refusal, Timestamp};
 
 use super::address::PathAddress;
 use super::delete_path::bury;
 use super::tree::{self, Standing, is_empty, lookup, unlink};
-use super::walk::{Visit, Walk, segments};
-use crate::blob::{base, drop_pending, replace};
-use crate::claims::{Trash, claim_staged};
-use crate::keys::BlobKeys;
-use crate::manifest::Manifest;
-use crate::records::{Kept, encode};
-use crate::transact::{Decided, now};
+use crate::detach_on_drop::detach_on_drop;
+use crate::keys::TreeKeys;
+use crate::records::{NodeId, RemovedPath, encode};
+use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
-use lazuli_model::lake::LakePath;
 
-/// Entries that one look takes.
-const PAGE: usize = 256;
+/// After so long without a sign of life a move is settled by the sweeper.
+const LAPSE_SECONDS: u64 = 300;
+/// How often a move begins anew because its source has changed meanwhile.
+const TRIES: usize = 5;
+
+/// A move that has begun.
+#[derive(Clone)]
+struct Move {
+    store: Store,
+    source: PathAddress,
+    target: PathAddress,
+    /// The stamp of its first transaction.
+    id: u64,
+}
 
 pub(super) async fn rename(
     store: &Store,
@@ -28,25 +46,55 @@ pub(super) async fn rename(
     target: PathAddress,
     rename: RenamePath,
 ) -> Result<Blob, Failure> {
-    let moved = store.look(&source.keys.partition(), |txn| departing(txn, &source)).await?;
-    // What the target says is known before anything is copied.
-    let (checked, of_source) = (target.clone(), moved.clone());
-    let rename_of = rename.clone();
-    let blob = store
-        .look(&target.keys.partition(), move |txn| arriving(txn, &checked, of_source.as_ref(), &rename_of))
-        .await?;
-    let moved = moved.ok_or(Refusal::SourcePathNotFound)?;
-    copy_one(store, &source, &target, &moved, Some(blob.clone())).await?;
-    if moved.node.is_directory {
-        copy_below(store, &source, &target, &moved).await?;
+    let store = store.clone();
+    // What has begun is finished, though its client goes away.
+    detach_on_drop(async move {
+        for _ in 0..TRIES {
+            let moved = store.look(&source.keys.partition(), |txn| departing(txn, &source)).await?;
+            store.look(&target.keys.partition(), |txn| arriving(txn, &target, moved.as_ref(), &rename)).await?;
+            let moved = moved.ok_or(Refusal::SourcePathNotFound)?;
+            let (from, to, seen) = (source.clone(), target.keys, moved.clone());
+            let begun = store.transact(source.keys.partition(), move |txn| depart(txn, &from, &to, &seen)).await?;
+            if let Some(id) = begun {
+                let (source, target) = (source.clone(), target.clone());
+                return Move { store, source, target, id }.make(&moved, rename).await;
+            }
+        }
+        Err(Refusal::OperationTimedOut.into())
+    })
+    .await
+}
+
+impl Move {
+    async fn make(self, moved: &Standing, rename: RenamePath) -> Result<Blob, Failure> {
+        match self.carry(moved, rename).await {
+            Ok(blob) => {
+                self.finish().await?;
+                Ok(blob)
+            }
+            Err(Failure::Refused(refusal)) => {
+                self.store.take_back(self.source.keys, self.departing(), self.target.keys, self.id).await?;
+                Err(refusal.into())
+            }
+            // Nobody knows what was committed: the rows do.
+            Err(broken @ Failure::Broken(_)) => Err(broken),
+        }
     }
-    let left = store.transact(source.keys.partition(), move |txn| {
-        let Some(found) = lookup(txn, &source.keys, &source.caller, &source.path)? else { return Ok(None) };
-        unlink(txn, &source.keys, &found.node);
-        bury(txn, &source.keys, found.id, found.node.is_directory)
-    });
-    store.hint_left(left.await?);
-    Ok(blob)
+
+    fn departing(&self) -> Key {
+        self.source.keys.departing(&self.target.keys, &self.source.path.to_string(), self.id)
+    }
+
+    /// What is left of the source goes; then nobody has to know that it has arrived.
+    async fn finish(&self) -> Result<(), Failure> {
+        self.store.bury_departed(self.source.keys, self.departing()).await?;
+        let (keys, arrived) = (self.target.keys, self.target.keys.arrived(&self.source.keys, self.id));
+        let forgotten = self.store.transact(keys.partition(), move |txn| {
+            txn.delete(arrived.clone());
+            Ok(())
+        });
+        forgotten.await
+    }
 }
 
 fn departing(txn: &mut Txn<'_>, source: &PathAddress) -> Decided<Option<Standing>> {
@@ -60,127 +108,71 @@ fn departing(txn: &mut Txn<'_>, source: &PathAddress) -> Decided<Option<Standing
     Ok(found)
 }
 
-fn arriving(txn: &mut Txn<'_>, target: &PathAddress, moved: Option<&Standing>, rename: &RenamePath) -> Decided<Blob> {
-    let onto = lookup(txn, &target.keys, &target.caller, &target.path)?;
+/// Takes the source's name away, if it is what was looked at.
+fn depart(txn: &mut Txn<'_>, source: &PathAddress, to: &TreeKeys, seen: &Standing) -> Decided<Option<u64>> {
+    let found = departing(txn, source)?;
+    let same = |found: &Standing| found.id == seen.id && found.blob == seen.blob && found.node == seen.node;
+    let Some(found) = found.filter(same) else { return Ok(None) };
+    let id = txn.stamp().0;
+    unlink(txn, &source.keys, &found.node);
+    let node = NodeId { id: found.id, is_directory: found.node.is_directory };
+    txn.put(source.keys.departing(to, &source.path.to_string(), id), encode(&alive(node, now(txn))));
+    Ok(Some(id))
+}
+
+/// What the target says of it: the record under its new name, and what it replaces.
+fn arriving(
+    txn: &mut Txn<'_>,
+    target: &PathAddress,
+    moved: Option<&Standing>,
+    rename: &RenamePath,
+) -> Decided<Arriving> {
+    if moved.is_none() {
+        return Err(Refusal::SourcePathNotFound.into());
+    }
+    let making = target.existing_parent(txn)?;
+    let onto = match making.entry {
+        Some(entry) => tree::standing(txn, &target.keys, entry.id)?,
+        None => None,
+    };
     let empty = match &onto {
         Some(onto) if onto.node.is_directory => is_empty(txn, &target.keys, onto.id)?,
         Some(_) | None => true,
     };
-    if let Some(onto) = &onto {
-        permit(&target.caller, &onto.node.access, Right::Write)?;
-    }
     let seen = onto.as_ref().map(|onto| (&onto.blob, &onto.node, empty));
-    Ok(rename.decide(moved.map(Standing::both), seen, now(txn))?)
-}
-
-async fn copy_below(
-    store: &Store,
-    source: &PathAddress,
-    target: &PathAddress,
-    moved: &Standing,
-) -> Result<(), Failure> {
-    let base_path = source.path.to_string();
-    let mut after: Option<Vec<String>> = None;
-    loop {
-        let mut page: Vec<(String, Standing)> = Vec::new();
-        let (found, full) = store
-            .look(&source.keys.partition(), |txn| {
-                let mut found: Vec<(String, Standing)> = Vec::new();
-                let walk = Walk { keys: source.keys, caller: &source.caller, recursive: true, prefix: "" };
-                let full = walk.go(txn, moved.id, "", after.as_deref(), &mut |txn, own, entry| {
-                    if found.len() >= PAGE {
-                        return Ok(Visit::Full);
-                    }
-                    if let Some(standing) = tree::standing(txn, &source.keys, entry.id)? {
-                        found.push((own.to_owned(), standing));
-                    }
-                    Ok(Visit::Taken)
-                })?;
-                Ok((found, full))
-            })
-            .await?;
-        page.extend(found);
-        for (below, standing) in &page {
-            let path = |base: &str| LakePath::parse(&format!("{base}/{below}"));
-            let from = PathAddress { path: path(&base_path)?, ..source.clone() };
-            let to = PathAddress { path: path(&target.path.to_string())?, ..target.clone() };
-            copy_one(store, &from, &to, standing, None).await?;
-        }
-        match page.last().filter(|_| full) {
-            Some((last, _)) => after = Some(segments(last)),
-            None => return Ok(()),
+    let blob = rename.decide(moved.map(Standing::both), seen, now(txn))?;
+    if target.caller.is_bound {
+        let parent = tree::node(txn, &target.keys, making.parent)?.access;
+        match &onto {
+            Some(onto) => permit_removal(&target.caller, &parent, &onto.node.access)?,
+            None => permit(&target.caller, &parent, Right::Link)?,
         }
     }
+    Ok(Arriving { blob, parent: making.parent, name: making.name, replaced: making.entry.map(|entry| entry.id) })
 }
 
-/// One file or directory, with its record as it was.
-async fn copy_one(
-    store: &Store,
-    source: &PathAddress,
-    target: &PathAddress,
-    moved: &Standing,
-    record: Option<Blob>,
-) -> Result<(), Failure> {
-    let record = record.unwrap_or_else(|| moved.blob.clone());
-    let length = record.content.length;
-    if length > 0 && record.encryption != Encryption::Service {
-        // Without the key its bytes cannot be taken out of their partition.
-        return Err(Refusal::BlobUsesCustomerSpecifiedEncryption.into());
-    }
-    let received = match length {
-        0 => None,
-        _ => {
-            let mut reader = store.open_node(&source.keys.blob(moved.id)).await?.ok_or(Refusal::SourcePathNotFound)?;
-            Some(store.receive_from(&mut reader, 0, length, false, None).await?)
-        }
-    };
-    let (manifest, place, body) = match received {
-        Some(received) => {
-            let manifest = Manifest::of_body(&received.body, received.length, received.cipher);
-            (Some(manifest), Some(received.body.place().0), received.body.into_staged())
-        }
-        None => (None, None, None),
-    };
-    let (to, node) = (target.clone(), moved.node.clone());
-    let left = store
-        .transact_staged(target.keys.partition(), body, move |txn| {
-            let making = to.make_parents(txn)?;
-            let parent = making.parent;
-            if making.entry.is_none() {
-                permit(&to.caller, &tree::node(txn, &to.keys, parent)?.access, Right::Link)?;
-            }
-            let id = making.entry.map_or_else(|| crate::keys::node_id(txn.stamp().0, making.made), |entry| entry.id);
-            tree::link(txn, &to.keys, id, &Node { parent, name: making.name.clone(), ..node.clone() });
-            let keys = to.keys.blob(id);
-            let old = base(txn, &keys)?;
-            let content = match &manifest {
-                Some(manifest) => manifest.content(txn.stamp().0),
-                None => lazuli_model::blob::ContentRef::EMPTY,
-            };
-            let record = Blob { content, ..record.clone() };
-            place_content(txn, &keys, &record, manifest.as_ref(), place.as_ref(), old.as_ref())
-        })
-        .await?;
-    store.hint_left(left);
-    Ok(())
+struct Arriving {
+    blob: Blob,
+    parent: u128,
+    name: String,
+    replaced: Option<u128>,
 }
 
-fn place_content(
-    txn: &mut Txn<'_>,
-    keys: &BlobKeys,
-    record: &Blob,
-    manifest: Option<&Manifest>,
-    place: Option<&crate::records::Place>,
-    old: Option<&Blob>,
-) -> Decided<Option<BlobKeys>> {
-    let mut new = record.clone();
-    if let (Some(manifest), Some(place)) = (manifest, place) {
-        manifest.write(txn, keys, &new.content);
-        claim_staged(txn, keys, place.runs());
-    }
-    let mut trash = Trash::default();
-    replace(txn, keys, &Keeping::NOTHING, old, &mut new, Kept::Nothing, &mut trash)?;
-    drop_pending(txn, keys, &mut trash)?;
-    txn.put(keys.base(), encode(&new));
-    Ok(trash.leave(txn, keys))
+/// A row that is to be settled when nobody has touched it for long.
+fn alive(node: NodeId, at: Timestamp) -> RemovedPath {
+    RemovedPath { node, deleted: Deleted { at, until: at.plus_seconds(LAPSE_SECONDS) } }
+}
+
+/// Touches a row; says whether it was there.
+fn touch(txn: &mut Txn<'_>, key: &Key) -> Decided<Option<NodeId>> {
+    let Some(row) = get::<RemovedPath>(txn, key)? else { return Ok(None) };
+    txn.put(key.clone(), encode(&alive(row.node, now(txn))));
+    Ok(Some(row.node))
+}
+
+/// Deletes a row, and what it names goes.
+fn bury_row(txn: &mut Txn<'_>, keys: &TreeKeys, key: &Key) -> Decided<Option<crate::keys::BlobKeys>> {
+    let Some(row) = get::<RemovedPath>(txn, key)? else { return Ok(None) };
+    txn.delete(key.clone());
+    bury(txn, keys, row.node.id, row.node.is_directory)
 }

@@ -1,9 +1,9 @@
 //! Delete: a name goes, in one transaction, and with it all that is below. Where deleted paths are kept, it stays under the path it had;
 //! otherwise the sweeper takes it apart, in bounded steps.
 
-use lazuli_engine::Txn;
+use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::{DeleteBlob, Deleted, Deletion, Which};
-use lazuli_model::lake::{Right, permit, permit_removal};
+use lazuli_model::lake::{AccessControl, Right, permit, permit_removal};
 use lazuli_model::lease::{self, On};
 use lazuli_model::{Conditions, LeaseId, Refusal, Timestamp};
 
@@ -16,6 +16,9 @@ use crate::keys::{BlobKeys, ROOT_NODE, TreeKeys};
 use crate::records::{Garbage, NodeId, RemovedPath, decode, encode};
 use crate::transact::{Decided, now};
 use crate::{BlobAt, Failure, Store};
+
+/// Entries that one look goes over.
+const LOOKED_AT: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub struct DeletePath {
@@ -39,15 +42,40 @@ impl Store {
             Address::Flat(_) => return self.delete_flat(at, delete).await,
         };
         let days = self.kept_days(&at.account).await?;
+        let seen = if delete.recursive { self.look_below(&path).await? } else { None };
         let (deleted, left) = self
             .transact(path.keys.partition(), move |txn| {
                 let found = lookup(txn, &path.keys, &path.caller, &path.path)?;
-                let found = permit_delete(txn, &path, &delete, found)?;
+                let found = permit_delete(txn, &path, &delete, seen.as_ref(), found)?;
                 remove(txn, &path, &found, days)
             })
             .await?;
         self.hint_left(left);
         Ok(deleted)
+    }
+
+    /// Whether a caller that is bound by lists has all rights on every directory that goes. There may be any number, so they are looked at
+    /// some at a time, before the transaction; a list that changes meanwhile may come too late. Nothing if the caller is not bound.
+    async fn look_below(&self, path: &PathAddress) -> Result<Option<LookedBelow>, Failure> {
+        if !path.caller.is_bound {
+            return Ok(None);
+        }
+        let top = |txn: &mut Txn<'_>| lookup(txn, &path.keys, &path.caller, &path.path);
+        let directory = match self.look(&path.keys.partition(), top).await {
+            Ok(Some(found)) if found.node.is_directory => found.id,
+            // For the transaction to say.
+            Ok(_) | Err(Failure::Refused(_)) => return Ok(None),
+            Err(failure) => return Err(failure),
+        };
+        let mut left = vec![path.keys.entries(directory)];
+        while !left.is_empty() {
+            match self.look(&path.keys.partition(), |txn| permit_some_below(txn, path, left.clone())).await {
+                Ok(rest) => left = rest,
+                Err(Failure::Refused(refusal)) => return Ok(Some(LookedBelow { directory, permitted: Err(refusal) })),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(Some(LookedBelow { directory, permitted: Ok(()) }))
     }
 
     async fn delete_flat(&self, at: &PathAt, delete: DeletePath) -> Result<DeletedPath, Failure> {
@@ -76,10 +104,17 @@ impl Store {
     }
 }
 
+/// What a look at all that is below a directory has found.
+struct LookedBelow {
+    directory: u128,
+    permitted: Result<(), Refusal>,
+}
+
 fn permit_delete(
     txn: &mut Txn<'_>,
     path: &PathAddress,
     delete: &DeletePath,
+    below: Option<&LookedBelow>,
     found: Option<Standing>,
 ) -> Decided<Standing> {
     let seen = found.as_ref().map(|found| lazuli_model::conditions::Seen {
@@ -90,7 +125,7 @@ fn permit_delete(
     delete.conditions.permit_source(seen)?;
     let found = found.ok_or(Refusal::BlobNotFound)?;
     if found.id == ROOT_NODE {
-        return Err(Refusal::InvalidUri.into());
+        return Err(Refusal::PathIsRoot.into());
     }
     lease::permit_write(found.blob.lease, delete.lease, now(txn), On::Blob)?;
     found.blob.permit_mutable(now(txn))?;
@@ -99,7 +134,13 @@ fn permit_delete(
         if !delete.recursive {
             return Err(Refusal::DirectoryNotEmpty.into());
         }
-        permit_all_below(txn, path, found.id)?;
+        permit_all(path, &found.node.access)?;
+        match below.filter(|below| below.directory == found.id) {
+            Some(below) => below.permitted.clone()?,
+            // It came to be there just now.
+            None if path.caller.is_bound => return Err(Refusal::ServerBusy.into()),
+            None => {}
+        }
     }
     Ok(found)
 }
@@ -112,23 +153,38 @@ fn permit_unlink(txn: &mut Txn<'_>, path: &PathAddress, found: &Standing) -> Dec
     Ok(())
 }
 
-/// A caller that is bound by lists needs all rights on every directory that goes.
-fn permit_all_below(txn: &mut Txn<'_>, path: &PathAddress, directory: u128) -> Decided<()> {
-    if !path.caller.is_bound {
-        return Ok(());
-    }
-    let mut left = vec![directory];
-    while let Some(directory) = left.pop() {
-        let access = tree::node(txn, &path.keys, directory)?.access;
-        permit(&path.caller, &access, Right::List)?;
-        permit(&path.caller, &access, Right::Link)?;
-        let all = path.keys.entries(directory);
-        for (_, bytes) in txn.scan(&all, &all.after_prefix(), usize::MAX)? {
-            let entry: NodeId = decode(&bytes)?;
-            left.extend(entry.is_directory.then_some(entry.id));
-        }
+fn permit_all(path: &PathAddress, access: &AccessControl) -> Decided<()> {
+    if path.caller.is_bound {
+        permit(&path.caller, access, Right::List)?;
+        permit(&path.caller, access, Right::Link)?;
     }
     Ok(())
+}
+
+/// Goes over some entries, depth first. `left` has the entry to go on from in each directory on the way down, and is given back for the next look.
+fn permit_some_below(txn: &mut Txn<'_>, path: &PathAddress, mut left: Vec<Key>) -> Decided<Vec<Key>> {
+    let mut room = LOOKED_AT;
+    while let Some(from) = left.pop() {
+        if room == 0 {
+            left.push(from);
+            return Ok(left);
+        }
+        let end = path.keys.end_of_entries(&from);
+        for (key, bytes) in txn.scan(&from, &end, room)? {
+            room -= 1;
+            let entry: NodeId = decode(&bytes)?;
+            if entry.is_directory {
+                permit_all(path, &tree::node(txn, &path.keys, entry.id)?.access)?;
+                left.push(key.successor());
+                left.push(path.keys.entries(entry.id));
+                break;
+            }
+            if room == 0 {
+                left.push(key.successor());
+            }
+        }
+    }
+    Ok(left)
 }
 
 /// Takes the name away, and leaves what it stood for where it can be brought back, or to the sweeper.
@@ -179,7 +235,7 @@ fn delete_as_blob(
     let Some(found) = tree::standing(txn, &path.keys, id)?.filter(|_| delete.which == Which::Current) else {
         // A snapshot, or what has no record: nothing, or blocks that wait.
         let mut trash = Trash::default();
-        let gone = apply_delete(txn, &keys, &lazuli_model::blob::Keeping::NOTHING, delete, &mut trash)?;
+        let gone = apply_delete(txn, &keys, &lazuli_model::blob::Keeping::NOTHING, delete, None, &mut trash)?;
         tree::forget_name(txn, &keys)?;
         return Ok((gone, trash.leave(txn, &keys)));
     };
@@ -194,7 +250,7 @@ fn delete_as_blob(
         }
         Deletion::SnapshotsOnly | Deletion::Snapshot | Deletion::Version => {
             let mut trash = Trash::default();
-            let gone = apply_delete(txn, &keys, &lazuli_model::blob::Keeping::NOTHING, delete, &mut trash)?;
+            let gone = apply_delete(txn, &keys, &lazuli_model::blob::Keeping::NOTHING, delete, None, &mut trash)?;
             Ok((gone, trash.leave(txn, &keys)))
         }
     }

@@ -72,6 +72,12 @@ impl TreeKeys {
         Key::new(self.space, ENTRIES, &[&id_bytes(directory), name.as_bytes()])
     }
 
+    /// Where the names end of the directory that an entry is in.
+    pub fn end_of_entries(&self, entry: &Key) -> Key {
+        let row = entry.row();
+        Key::new(self.space, ENTRIES, &[row.get(..NODE_ID).unwrap_or(&row)]).after_prefix()
+    }
+
     /// The name in the key of an entry.
     pub fn read_entry(key: &Key) -> Option<String> {
         String::from_utf8(key.row().get(NODE_ID..)?.to_vec()).ok()
@@ -89,6 +95,24 @@ impl TreeKeys {
         Key::new(self.space, REMOVED, &[path.as_bytes(), NUL, &deletion.to_be_bytes()])
     }
 
+    /// What has left for another file system, and had this path.
+    pub fn departing(&self, to: &TreeKeys, path: &str, id: u64) -> Key {
+        self.removed(&format!("{DEPARTING}{:032x}{path}", to.space.0), id)
+    }
+
+    pub fn departing_to(&self, to: &TreeKeys) -> Key {
+        self.removed_under(&format!("{DEPARTING}{:032x}", to.space.0))
+    }
+
+    /// What comes from another file system and has no name yet; and that it has one.
+    pub fn arriving(&self, from: &TreeKeys, id: u64) -> Key {
+        self.removed(&format!("{ARRIVING}{:032x}", from.space.0), id)
+    }
+
+    pub fn arrived(&self, from: &TreeKeys, id: u64) -> Key {
+        self.removed(&format!("{ARRIVED}{:032x}", from.space.0), id)
+    }
+
     /// All that was deleted whose path begins so.
     pub fn removed_under(&self, prefix: &str) -> Key {
         Key::new(self.space, REMOVED, &[prefix.as_bytes()])
@@ -100,5 +124,33 @@ impl TreeKeys {
         let (rest, deletion) = row.split_last_chunk()?;
         let path = rest.strip_suffix(NUL)?;
         Some((String::from_utf8(path.to_vec()).ok()?, u64::from_be_bytes(*deletion)))
+    }
+}
+
+/// What stands where deleted paths have their path, of moves between file systems: no path has a NUL.
+const DEPARTING: &str = "\0departing\0";
+const ARRIVING: &str = "\0arriving\0";
+const ARRIVED: &str = "\0arrived\0";
+
+/// What a row says of a move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moving {
+    Departing { to: Space, path: String },
+    Arriving,
+    Arrived { from: Space },
+}
+
+impl Moving {
+    /// Of the path of a deleted path's row; none, if it is one.
+    pub fn read(text: &str) -> Option<Self> {
+        let space = |hex: &str| u128::from_str_radix(hex, 16).ok().map(Space);
+        if let Some(rest) = text.strip_prefix(DEPARTING) {
+            let (hex, path) = rest.split_at_checked(32)?;
+            return Some(Moving::Departing { to: space(hex)?, path: path.to_owned() });
+        }
+        if text.starts_with(ARRIVING) {
+            return Some(Moving::Arriving);
+        }
+        Some(Moving::Arrived { from: space(text.strip_prefix(ARRIVED)?)? })
     }
 }

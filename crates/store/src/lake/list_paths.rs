@@ -162,10 +162,7 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
     let by_prefix = match list.delimiter.as_deref() {
         None | Some("") => false,
         Some("/") => true,
-        Some(other) => {
-            let (name, value) = ("delimiter".into(), other.to_owned());
-            return Err(Refusal::InvalidQueryParameterValue { name, value, reason: "".into() }.into());
-        }
+        Some(other) => return Err(Refusal::DelimiterNotSupported { delimiter: other.to_owned() }.into()),
     };
     let after = list.marker.as_deref().map(|marker| token_path(marker).map(|path| segments(&path))).transpose()?;
     let begin = list.start_from.clone().filter(|_| after.is_none());

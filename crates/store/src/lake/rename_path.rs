@@ -46,8 +46,7 @@ fn within(
     let keys = &source.keys;
     let moved = lookup(txn, keys, &source.caller, &source.path)?;
     let making = match &moved {
-        // Parents are made for something.
-        Some(_) => Some(target.make_parents(txn)?),
+        Some(_) => Some(target.existing_parent(txn)?),
         None => None,
     };
     let onto = match making.as_ref().and_then(|making| making.entry) {

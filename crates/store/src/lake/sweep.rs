@@ -6,7 +6,7 @@ use lazuli_model::Timestamp;
 use super::delete_path::bury;
 use crate::blob::delete_all_of;
 use crate::claims::Trash;
-use crate::keys::{self, BlobKeys, Located, TreeKeys};
+use crate::keys::{self, BlobKeys, Located, Moving, TreeKeys};
 use crate::records::{Garbage, NodeId, RemovedPath, decode};
 use crate::transact::{Decided, get, now};
 use crate::{Failure, Store};
@@ -66,8 +66,13 @@ impl Store {
         let end = keys::column(round.from.space(), keys::REMOVED).after_prefix();
         let rows = self.rows(&round.from, &end, PAGE).await?;
         for (key, bytes) in &rows {
-            if decode::<RemovedPath>(bytes)?.deleted.is_over(now) {
+            let deleted = decode::<RemovedPath>(bytes)?.deleted;
+            let moves = || TreeKeys::read_removed(key).is_some_and(|(path, _)| Moving::read(&path).is_some());
+            if deleted.is_over(now) {
                 self.drop_removed(key.clone()).await?;
+            } else if moves() {
+                // Nobody waits a day for a path that is at neither name.
+                self.sweep.hint_round(deleted.until);
             }
         }
         Ok(match rows.last() {
@@ -78,6 +83,10 @@ impl Store {
 
     async fn drop_removed(&self, key: Key) -> Result<(), Failure> {
         let tree = TreeKeys { space: key.space() };
+        if let Some((moving, id)) = TreeKeys::read_removed(&key).and_then(|(path, id)| Some((Moving::read(&path)?, id)))
+        {
+            return self.settle_move(tree, key, moving, id).await;
+        }
         let left = self.transact(tree.partition(), move |txn| {
             let removed: Option<RemovedPath> = get(txn, &key)?;
             let Some(removed) = removed.filter(|removed| removed.deleted.is_over(now(txn))) else {

@@ -10,14 +10,14 @@ use wide::u32x4;
 /// So many streams advance together: two vectors of four. One has half the throughput, three or four no more.
 pub const LANES: usize = 8;
 
-pub type Block = [u8; 64];
+pub type Md5Block = [u8; 64];
 pub type Words = [u32; 4];
 
 pub const INITIAL: Words = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
 /// Advances one stream over all of `blocks`.
 #[inline(never)]
-pub fn advance_one(state: &mut Words, blocks: &[Block]) {
+pub fn advance_one(state: &mut Words, blocks: &[Md5Block]) {
     for block in blocks {
         compress(state, &words(block));
     }
@@ -26,7 +26,7 @@ pub fn advance_one(state: &mut Words, blocks: &[Block]) {
 /// Advances each stream over its blocks, as many as the shortest has, and says how many those were.
 #[inline(never)]
 #[expect(clippy::needless_range_loop, reason = "it takes one block of every lane, not all of one")]
-pub fn advance_all(states: &mut [Words; LANES], blocks: [&[Block]; LANES]) -> usize {
+pub fn advance_all(states: &mut [Words; LANES], blocks: [&[Md5Block]; LANES]) -> usize {
     let count = blocks.iter().map(|blocks| blocks.len()).min().unwrap_or(0);
     // Cut to one length, so that the loop below checks no bounds.
     let blocks = blocks.map(|blocks| &blocks[..count]);
@@ -44,7 +44,7 @@ pub fn advance_all(states: &mut [Words; LANES], blocks: [&[Block]; LANES]) -> us
 }
 
 #[inline(always)]
-fn words(block: &Block) -> [u32; 16] {
+fn words(block: &Md5Block) -> [u32; 16] {
     from_fn(|at| u32::from_le_bytes([block[at * 4], block[at * 4 + 1], block[at * 4 + 2], block[at * 4 + 3]]))
 }
 

@@ -7,13 +7,13 @@ mod service;
 
 pub use service::{Digests, Job};
 
-use lanes::{Block, INITIAL, Words, advance_one};
+use lanes::{INITIAL, Md5Block, Words, advance_one};
 
 /// A digest on its way: what MD5 has made of the whole blocks so far, and the bytes since the last of them.
 pub struct Md5 {
     state: Words,
     /// The first `length % 64` of these count.
-    tail: Block,
+    tail: Md5Block,
     length: u64,
 }
 

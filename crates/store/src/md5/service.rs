@@ -13,7 +13,7 @@ use lazuli_engine::Fault;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::Md5;
-use super::lanes::{Block, INITIAL, LANES, advance_all, advance_one};
+use super::lanes::{INITIAL, LANES, Md5Block, advance_all, advance_one};
 
 /// The second takes only what waits beyond a full set of lanes, which is left to the first: fuller lanes cost less.
 const WORKERS: usize = 2;
@@ -205,7 +205,7 @@ impl Lane {
                     Some(chunk) => self.chunk = chunk,
                     None => return false,
                 }
-            } else if self.md5.in_tail() > 0 || self.chunk.len() < size_of::<Block>() {
+            } else if self.md5.in_tail() > 0 || self.chunk.len() < size_of::<Md5Block>() {
                 let taken = self.md5.fill(&self.chunk);
                 self.chunk.advance(taken);
             } else {
@@ -214,12 +214,12 @@ impl Lane {
         }
     }
 
-    fn blocks(&self) -> &[Block] {
+    fn blocks(&self) -> &[Md5Block] {
         self.chunk.as_chunks().0
     }
 
     fn advance(&mut self, state: [u32; 4], blocks: usize) {
-        let bytes = blocks * size_of::<Block>();
+        let bytes = blocks * size_of::<Md5Block>();
         self.md5.state = state;
         self.md5.length += bytes as u64;
         self.chunk.advance(bytes);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use md5::Digest as _;
 
-use super::lanes::{Block, INITIAL, LANES, advance_all, advance_one};
+use super::lanes::{INITIAL, LANES, Md5Block, advance_all, advance_one};
 use super::{Digests, Md5};
 
 /// Steele's SplitMix64: the same tests in every run.
@@ -83,7 +83,7 @@ fn lanes_agree_with_one() {
     let mut seed = Seed(2);
     let whole: [Bytes; LANES] = std::array::from_fn(|_| seed.bytes(9 * 64));
     for shortest in 0..9 {
-        let blocks: [&[Block]; LANES] = std::array::from_fn(|lane| {
+        let blocks: [&[Md5Block]; LANES] = std::array::from_fn(|lane| {
             let blocks = whole[lane].as_chunks().0;
             if lane == shortest % LANES { &blocks[..shortest] } else { blocks }
         });

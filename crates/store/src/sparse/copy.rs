@@ -92,7 +92,12 @@ pub(crate) fn describe(txn: &mut Txn<'_>, keys: &BlobKeys, seen: Seen, wanted: W
 
 /// The row of a small span in a copy, and where in it the span begins. Where a part can be opened alone, what is before it in its row is
 /// left behind.
-fn small_copy(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: &Span) -> Decided<(Bytes, u32, Sealed)> {
+pub(super) fn small_copy(
+    txn: &mut Txn<'_>,
+    keys: &BlobKeys,
+    content: u64,
+    span: &Span,
+) -> Decided<(Bytes, u32, Sealed)> {
     Ok(match span.sealed {
         Sealed::None => (read_small(txn, keys, content, span)?, 0, Sealed::None),
         Sealed::Counter { nonce, at } => {

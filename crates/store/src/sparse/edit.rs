@@ -56,12 +56,12 @@ impl Fill {
 /// One per content and transaction; `finish` it.
 #[must_use]
 pub(crate) struct Editor<'a> {
-    keys: &'a BlobKeys,
+    pub(super) keys: &'a BlobKeys,
     /// The content, and the epoch at which its owner writes.
-    at: Seen,
+    pub(super) at: Seen,
     /// Rows of small bytes that this transaction has made.
     parts: u32,
-    loose: Vec<Run>,
+    pub(super) loose: Vec<Run>,
 }
 
 impl<'a> Editor<'a> {
@@ -185,9 +185,10 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Whether a window holds a place already.
-    fn names(&self, txn: &mut Txn<'_>, number: u64, place: &Place) -> Decided<bool> {
+    /// Whether a window holds a place already: its row of this epoch, or the one before that.
+    pub(super) fn names(&self, txn: &mut Txn<'_>, number: u64, place: &Place) -> Decided<bool> {
         let (newest, second) = newest(txn, self.keys, self.at, number)?;
+        let second = second.filter(|_| newest.as_ref().is_some_and(|row| row.epoch == self.at.epoch));
         for row in newest.iter().chain(&second) {
             if row.window()?.names(place) {
                 return Ok(true);
@@ -202,7 +203,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    fn put(&mut self, txn: &mut Txn<'_>, number: u64, span: Span) -> Decided<()> {
+    pub(super) fn put(&mut self, txn: &mut Txn<'_>, number: u64, span: Span) -> Decided<()> {
         self.change(txn, number, |window| {
             let hit = window.cut(span.from, span.to);
             window.insert(span);
@@ -247,7 +248,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    fn keep_small(&mut self, txn: &mut Txn<'_>, bytes: Bytes) -> Place {
+    pub(super) fn keep_small(&mut self, txn: &mut Txn<'_>, bytes: Bytes) -> Place {
         let (stamp, part) = (txn.stamp().0, self.parts);
         self.parts += 1;
         txn.put(self.keys.small(self.at.content, stamp, part), bytes);
@@ -305,7 +306,7 @@ pub(super) fn small_row(txn: &mut Txn<'_>, keys: &BlobKeys, content: u64, span: 
 }
 
 /// The window that `at` is in, and what of `at..end` is in it.
-fn slot(at: u64, end: u64) -> (u64, u32, u32) {
+pub(super) fn slot(at: u64, end: u64) -> (u64, u32, u32) {
     let start = at / WINDOW * WINDOW;
     (at / WINDOW, (at - start) as u32, (end.min(start + WINDOW) - start) as u32)
 }

@@ -15,6 +15,7 @@ mod ranges;
 mod reader;
 mod rows;
 mod window;
+mod within;
 
 pub(crate) use copy::{Copy, Described, Wanted, describe};
 pub(crate) use edit::{Editor, Fill};
@@ -22,6 +23,8 @@ pub(crate) use forget::{Forgetting, forget_some};
 pub use ranges::{Difference, Range};
 pub(crate) use ranges::{Stretch, diff, ranges};
 pub(crate) use reader::{Batch, SparseReader};
+#[cfg(test)]
+pub(crate) use window::Span;
 pub(crate) use window::{Place as WindowPlace, Window};
 
 /// What one row is about.

@@ -81,8 +81,9 @@ impl Trial {
     }
 
     async fn step(&mut self) {
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..=6 => self.write().await,
+            16 | 17 => self.copy_within().await,
             7 | 8 => self.clear().await,
             9 => self.truncate().await,
             10 => {
@@ -114,6 +115,35 @@ impl Trial {
         });
         let trash = trash.await.unwrap();
         self.store.hint(trash, self.keys.clone());
+    }
+
+    /// Within the content, also over itself. What cannot be shared is left as it is.
+    async fn copy_within(&mut self) {
+        let length = [1, 700, 16 << 10, 100_000, 1_200_000][self.random.below(5)];
+        let (from, to) = (self.place(length), self.place(length));
+        let (keys, seen) = (self.keys.clone(), self.at());
+        let copied = self.store.transact(keys.partition(), move |txn| {
+            let (mut editor, mut trash) = (Editor::new(&keys, seen), Trash::default());
+            let shared = editor.copy_within(txn, seen, from as u64, to as u64, length as u64)?;
+            editor.finish(&mut trash);
+            Ok((shared, trash.write(txn, &keys)))
+        });
+        let (shared, trash) = copied.await.unwrap();
+        self.store.hint(trash, self.keys.clone());
+        if !shared {
+            return;
+        }
+        let before = self.current.clone();
+        let plain = &mut self.current;
+        for at in 0..length {
+            plain.bytes[to + at] = before.bytes[from + at];
+            let was = before.written[to + at] != 0;
+            (plain.written[to + at], plain.cleared[to + at]) = match before.written[from + at] {
+                0 if was => (0, self.epoch as u8),
+                0 => (0, before.cleared[to + at]),
+                _ => (self.epoch as u8, 0),
+            };
+        }
     }
 
     async fn clear(&mut self) {

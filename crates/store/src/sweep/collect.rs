@@ -58,6 +58,7 @@ impl Store {
         }
         for (keys, answer) in under_way {
             for other in answer.await? {
+                self.hint_told(&other);
                 self.sweep.hint_partition(other);
             }
             self.sweep.hint_partition(keys);
@@ -258,7 +259,7 @@ fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<Vec<
                 None => true,
             },
             Garbage::Superseded { snapshot } => collect_superseded(txn, &keys, *snapshot, &mut more)?,
-            Garbage::Cut => delete_cut(txn, &keys, &mut more)?,
+            Garbage::Cut => delete_cut(txn, &keys, &mut more, &mut others)?,
             Garbage::Purged { until } => purge_some(txn, &keys, *until, &mut more)?,
             Garbage::Subtree => collect_subtree(txn, &keys, &mut more, &mut others)?,
             Garbage::Pieces(_) => true,

@@ -56,6 +56,8 @@ struct Hints {
     spaces: BTreeSet<Space>,
     /// Something was lost sight of: go over everything.
     round: bool,
+    /// When a round is wanted again, for what it came too early for.
+    again: Option<Timestamp>,
     /// Rows whose pieces are being given back right now.
     freeing: BTreeSet<Key>,
     /// Blobs that expire before the next round.
@@ -89,6 +91,7 @@ impl Sweep {
             partitions: BTreeSet::new(),
             spaces: BTreeSet::new(),
             round: true,
+            again: None,
             freeing: BTreeSet::new(),
             expiring: BTreeSet::new(),
         };
@@ -123,6 +126,11 @@ impl Sweep {
                 hints.expiring.insert((expires, keys));
             }
         });
+    }
+
+    /// There is something that a round has to look at then.
+    pub fn hint_round(&self, at: Timestamp) {
+        self.with(|hints| hints.again = Some(hints.again.map_or(at, |again| again.min(at))));
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Hints) -> T) -> T {

@@ -120,7 +120,13 @@ impl Store {
     }
 
     fn round_is_due(&self, last: Option<Timestamp>, now: Timestamp) -> bool {
-        let wanted = self.sweep.with(|hints| std::mem::take(&mut hints.round));
+        let wanted = self.sweep.with(|hints| {
+            let due = hints.again.is_some_and(|again| again <= now);
+            if due {
+                hints.again = None;
+            }
+            std::mem::take(&mut hints.round) || due
+        });
         wanted || last.is_none_or(|last| last.plus_seconds(ROUND_EVERY_SECONDS) <= now)
     }
 

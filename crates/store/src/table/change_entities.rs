@@ -11,7 +11,7 @@ use super::OpenTable;
 use crate::keys::TableKeys;
 use crate::records::encode;
 use crate::transact::{Decided, Target, Trouble, get, now};
-use crate::witness::{Found, saw};
+use crate::witness::{Found, saw_one};
 use crate::{Failure, Store};
 
 impl Store {
@@ -71,7 +71,7 @@ fn in_batch(index: usize, refusal: Refusal) -> Refusal {
 fn apply(txn: &mut Txn<'_>, keys: &TableKeys, change: &Change, stamp: Timestamp) -> Decided<Changed> {
     let key = keys.entity(&change.key.partition, &change.key.row);
     let current: Option<Entity> = get(txn, &key)?;
-    saw(current.as_ref().map_or(Found::Nothing, |entity| Found::Made(entity.modified, None)));
+    saw_one(current.as_ref().map_or(Found::Nothing, |entity| Found::Made(entity.modified, None)));
     let changed = change.decide(current.as_ref(), stamp)?;
     match &changed {
         Some(entity) => txn.put(key, encode(entity)),

@@ -30,7 +30,7 @@ use crate::keys::{self, TableKeys, read_entity};
 use crate::records::{corrupt, decode};
 use crate::transact::{Decided, get};
 use crate::{Failure, Store};
-use record::Record;
+use record::EntityRecord;
 
 /// Where a table is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +53,12 @@ fn stored(txn: &mut Txn<'_>, at: &TableAt) -> Decided<Option<Table>> {
 
 fn partition(at: &TableAt) -> Partition {
     Partition::new(keys::ROOT, keys::table_partition(at))
+}
+
+impl OpenTable {
+    pub(crate) fn keys(&self) -> &TableKeys {
+        &self.keys
+    }
 }
 
 impl Store {
@@ -78,7 +84,7 @@ impl Found {
     /// What there is to see of it. The second is a list to put the properties in, so that one serves a whole page.
     pub fn see<'a>(&'a self, mut properties: Vec<(&'a str, Seen<'a>)>) -> Result<Sight<'a>, Fault> {
         let (partition, row) = read_entity(self.key.as_bytes()).ok_or_else(|| no_entity(self.key.as_bytes()))?;
-        let record = Record::open(&self.record).ok_or_else(|| corrupt::<Entity>(&self.record))?;
+        let record = EntityRecord::open(&self.record).ok_or_else(|| corrupt::<Entity>(&self.record))?;
         record.read(&mut properties).ok_or_else(|| corrupt::<Entity>(&self.record))?;
         let modified = record.modified().ok_or_else(|| corrupt::<Entity>(&self.record))?;
         Ok(Sight { partition, row, modified, properties })
@@ -118,8 +124,8 @@ impl<'a> Row<'a> {
         Some(match name {
             "PartitionKey" => Some(Seen::String(read_entity(self.key)?.0)),
             "RowKey" => Some(Seen::String(read_entity(self.key)?.1)),
-            "Timestamp" => Some(Seen::DateTime(Record::open(self.record)?.modified()?)),
-            _ => Record::open(self.record)?.find(name)?,
+            "Timestamp" => Some(Seen::DateTime(EntityRecord::open(self.record)?.modified()?)),
+            _ => EntityRecord::open(self.record)?.find(name)?,
         })
     }
 }

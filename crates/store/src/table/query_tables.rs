@@ -61,6 +61,10 @@ fn page(txn: &mut Txn<'_>, query: &QueryTables, ranges: &[(Key, Key)]) -> Decide
                 }
                 looked += 1;
                 let name = table.name.as_str();
+                // "The metrics tables do not appear when a listing operation is performed".
+                if table.name.is_of_metrics() {
+                    continue;
+                }
                 if query.filter.as_ref().is_none_or(|filter| filter.holds(&Named(name))) {
                     page.names.push(name.to_owned());
                 }

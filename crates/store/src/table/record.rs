@@ -17,14 +17,14 @@ const VERSION: u8 = 1;
 
 /// What follows in a record. A reader gets `None` when there is no such thing.
 #[derive(Clone, Copy)]
-pub struct Record<'a> {
+pub struct EntityRecord<'a> {
     /// From here on, so that a query that does not ask for it need not read it.
     modified: Rest<'a>,
     count: u64,
     properties: Rest<'a>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> EntityRecord<'a> {
     #[inline]
     pub fn open(record: &'a [u8]) -> Option<Self> {
         let mut rest = Rest(record);

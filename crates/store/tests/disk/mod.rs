@@ -19,6 +19,10 @@ impl Directory {
         Self(path)
     }
 
+    pub fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
     /// Waits for what the store before still does in the background, which keeps the directory in use.
     pub async fn open(&self) -> Store {
         for _ in 0..100_000 {

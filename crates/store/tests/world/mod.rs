@@ -206,6 +206,11 @@ impl World {
     }
 }
 
+/// How [`World::rows`] shows a volatile column.
+pub fn volatile(letter: u8) -> char {
+    char::from(lazuli_engine::Column::volatile(letter).0)
+}
+
 pub fn container(name: &str) -> ContainerAt {
     ContainerAt { account: AccountName::parse("account").unwrap(), container: ContainerName::parse(name).unwrap() }
 }

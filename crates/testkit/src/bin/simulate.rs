@@ -1,12 +1,13 @@
 //! `simulate SEED` lives one world and says what came of it; `simulate --seeds N [--from SEED]` lives many. With `--disk` in
-//! front, over the embedded engine on a disk that loses its power; with `--gateways`, several stores over one engine, which stall and die.
+//! front, over the embedded engine on a disk that loses its power; with `--gateways`, several stores over one engine, which stall and die;
+//! with `--doors`, clients of SMB and of REST on one file.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lazuli_testkit::sim::{Report, disk, gateways, run};
+use lazuli_testkit::sim::{Report, disk, doors, gateways, run};
 
-const USAGE: &str = "simulate [--disk | --gateways] [SEED | --seeds N [--from SEED]]";
+const USAGE: &str = "simulate [--disk | --gateways | --doors] [SEED | --seeds N [--from SEED]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let (on_disk, live, words): (_, Live, _) = match words.as_slice() {
         ["--disk", rest @ ..] => (true, run, rest),
         ["--gateways", rest @ ..] => (false, gateways::run, rest),
+        ["--doors", rest @ ..] => (false, doors::run, rest),
         rest => (false, run, rest),
     };
     let (from, count) = match words {

@@ -6,8 +6,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use lazuli_http::table::{atom, json, multipart as table_parts, selection};
-use lazuli_http::wire::{multipart as blob_parts, xml};
+use lazuli_http::table::{atom, json, selection};
+use lazuli_http::wire::multipart::{Part, sections};
+use lazuli_http::wire::xml;
 use lazuli_model::Tags;
 use lazuli_model::file::{Format, Sddl};
 use lazuli_model::table::Filter;
@@ -302,9 +303,8 @@ fn descriptor(input: &[u8]) {
 }
 
 fn parts(input: &[u8]) {
-    let _ = blob_parts::parts(input, "b");
-    if let Ok(parts) = table_parts::parts(input, "b") {
-        parts.iter().for_each(|part| drop(table_parts::request(part)));
+    for section in sections(input, "b", usize::MAX).unwrap_or_default() {
+        drop(Part::read(section).and_then(|part| part.request()));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Entities as JSON and as Atom. One that was read and may be stored, written as the service writes it and read again, is the same.
 
+use lazuli_http::refusal::Refusal;
 use lazuli_http::table::ask::Sent;
 use lazuli_http::table::format::Level;
 use lazuli_http::table::{atom, json};
+use lazuli_model::Timestamp;
 use lazuli_model::table::{Entity, Key, check};
-use lazuli_model::{Refusal, Timestamp};
 
 pub const WORDS: &[&str] = &[
     "\"PartitionKey\":\"a\",",
@@ -52,7 +53,8 @@ fn check_reading(read: fn(&[u8]) -> Result<Sent, Refusal>, write: fn(&Key, &Enti
 }
 
 fn json_of(key: &Key, entity: &Entity) -> String {
-    let writing = json::Writing { level: Level::Full, endpoint: "http://a/", account: "a", table: "t", select: None };
+    let writing =
+        json::JsonWriting { level: Level::Full, endpoint: "http://a/", account: "a", table: "t", select: None };
     let mut out = String::new();
     writing.entity(&mut out, None, &entity.see(key));
     out
@@ -60,6 +62,6 @@ fn json_of(key: &Key, entity: &Entity) -> String {
 
 fn atom_of(key: &Key, entity: &Entity) -> String {
     let now = entity.modified;
-    let writing = atom::Writing { endpoint: "http://a/", account: "a", table: "t", select: None, now };
+    let writing = atom::AtomWriting { endpoint: "http://a/", account: "a", table: "t", select: None, now };
     writing.document("entry", |out| writing.entity(out, &entity.see(key)))
 }

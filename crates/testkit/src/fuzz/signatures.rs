@@ -9,8 +9,9 @@ use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderMap, HeaderValue};
 use lazuli_http::auth::{Identity, identify};
 use lazuli_http::head::Arrival;
+use lazuli_http::refusal::{Denied, Refusal};
 use lazuli_http::{Accounts, Head, Service};
-use lazuli_model::{AccountName, Refusal, Timestamp};
+use lazuli_model::{AccountName, Timestamp};
 
 use super::request::{Request, split};
 use crate::client::{ACCOUNT, KEY};
@@ -169,7 +170,7 @@ fn name_of(part: &str) -> String {
 
 /// What the server would have signed, from its refusal.
 fn to_sign(refused: &Result<Identity, Refusal>, before: &str, after: &str) -> Option<String> {
-    let Err(Refusal::AuthenticationFailed { detail }) = refused else { return None };
+    let Err(Refusal::Denied(Denied::AuthenticationFailed { detail })) = refused else { return None };
     let (_, text) = detail.split_once(before)?;
     text.strip_suffix(after).map(str::to_owned)
 }

@@ -86,7 +86,7 @@ impl Gateway {
         if replies.is_empty() {
             return Ok(BytesMut::new());
         }
-        self.connection.send(replies, &mut self.sessions).map(Encoded::flatten)
+        self.connection.send(replies, &self.sessions).map(Encoded::flatten)
     }
 
     fn reply(&mut self, received: &Received) -> Result<Reply, Close> {
@@ -102,7 +102,8 @@ impl Gateway {
             }
             Ok((_, Request::SessionSetup(request))) => {
                 let (policy, passwords) = (&self.policy, self.passwords);
-                let input = LogonInput { policy, server: "lazuli", now: NOW, random: [3; 8], passwords };
+                let encryption = Encryption::Offered;
+                let input = LogonInput { policy, server: "lazuli", encryption, now: NOW, random: [3; 8], passwords };
                 let setup = self.connection.setup(received, &request, &mut self.sessions, input)?;
                 (setup.status, setup.session, setup.response.map_or(no, Response::SessionSetup), setup.answer)
             }

@@ -1,11 +1,12 @@
 //! Small values of heads: ranges, times, tags, versions, names and addresses. What is printed reads back, and bounds are what they say.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lazuli_http::Query;
 use lazuli_http::wire::range::ByteRange;
 use lazuli_http::wire::{digest, structured};
-use lazuli_model::access::{IpRange, Protocols};
+use lazuli_model::access::Letters;
+use lazuli_model::account::IpRange;
 use lazuli_model::file::{EntryName, FilePath, PermissionKey, ShareName};
 use lazuli_model::table::{Guid, Tag, read_time};
 use lazuli_model::{
@@ -27,6 +28,7 @@ pub const WORDS: &[&str] = &[
     "AAAA",
     "10.0.0.1-10.0.0.9",
     "::ffff:1.2.3.4",
+    "::ffff:1.2.3.4/100",
     "https,http",
     "a/b\\c",
     "..",
@@ -56,7 +58,8 @@ pub fn run(input: &[u8]) {
         assert_eq!(PermissionKey::parse(&key.to_string()), Some(key));
     }
     if let Some(range) = IpRange::parse(text) {
-        let _ = range.permit(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(IpRange::parse(&range.to_string()), Some(range));
+        let _ = range.contains(IpAddr::V4(Ipv4Addr::LOCALHOST)) || range.contains(IpAddr::V6(Ipv6Addr::LOCALHOST));
     }
     if let Some(crc64) = digest::parse_crc64(text) {
         assert_eq!(digest::parse_crc64(&digest::crc64_text(crc64)), Some(crc64));
@@ -64,7 +67,7 @@ pub fn run(input: &[u8]) {
     let _ = digest::parse_md5(text);
     let _ = digest::parse_kept_md5(text);
     let _ = structured::is_known_form(text);
-    let _ = Protocols::parse(text);
+    let _ = Letters::parse(text);
     let _ = Query::parse(text);
 }
 

@@ -1,8 +1,9 @@
 //! Every document a client can send. What was understood, written as the service writes it and read again, is the same.
 
+use lazuli_http::refusal::Refusal;
 use lazuli_http::wire::xml;
+use lazuli_model::Version;
 use lazuli_model::service::{ServiceProperties, ServicePropertiesChange};
-use lazuli_model::{Refusal, Version};
 
 pub const WORDS: &[&str] = &[
     "<BlockList>",

@@ -11,9 +11,11 @@
 mod blob;
 mod container;
 pub mod disk;
+pub mod doors;
 mod explained;
 mod faults;
 pub mod gateways;
+mod handles;
 mod lease;
 mod object;
 mod queue;

@@ -90,8 +90,9 @@ pub async fn one<O: Object>(
     call: O::Call,
     chance: &mut Chance,
 ) -> Result<Option<Record<O>>, String> {
-    let request = object.request(&call);
     let (called, from) = (scene.next(), scene.earliest());
+    // By which the record of it is found.
+    let request = object.request(&call).with("x-ms-client-request-id", called.to_string());
     scene.mark('C', called);
     let told = wire.ask(&request, chance).await;
     let until = scene.time.latest();

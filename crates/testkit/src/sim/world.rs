@@ -19,6 +19,7 @@ use super::blob::{Kind, OneBlob};
 use super::container::OneContainer;
 use super::explained::{self, Known};
 use super::faults::{Breaking, Dice};
+use super::handles;
 use super::object::{Object, Record, client, one};
 use super::queue::OneQueue;
 use super::scene::{Mischief, SEQUEL, Scene, Time, accounts};
@@ -83,7 +84,9 @@ async fn live(seed: u64, mischief: Mischief) -> Result<Report, String> {
     let scene = serve(engine, content, time, mischief, None, 1);
     let sweeper = tokio::spawn(sweep(scene.store.clone(), chance.draw()));
 
-    let casts = everything(&scene, versioning, &mut chance).await?;
+    prepare(&scene, Service::File, handles::setup(), &mut chance).await?;
+    let mut casts = everything(&scene, versioning, &mut chance).await?;
+    casts.push(handles::cast(&scene, &mut chance));
     let (mut report, mut histories) = (Report::default(), Vec::new());
     for cast in casts {
         let saw = cast.await.map_err(|gone| format!("a client ended: {gone}"))??;

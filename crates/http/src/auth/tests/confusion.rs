@@ -57,7 +57,7 @@ fn a_line_end_or_a_colon_makes_no_other_request_of_a_signature() {
         let identity = sign(service, method, path, query, lines);
         assert_eq!(identity.is_ok(), good, "{method} {path}?{query}: {identity:?}");
         if !good {
-            assert!(matches!(identity, Err(Refusal::AuthenticationFailed { .. })), "{identity:?}");
+            assert!(matches!(identity, Err(Refusal::Denied(Denied::AuthenticationFailed { .. }))), "{identity:?}");
         }
     }
 }
@@ -118,7 +118,7 @@ fn a_signature_for_a_moment_opens_that_moment() {
             let identity = identify(&head, &accounts()).expect("a good signature");
             match authorize(&identity, spec, &head, None) {
                 Ok(_) => open.push(spec.name),
-                Err(Refusal::AuthorizationResourceTypeMismatch | Refusal::AuthorizationFailure) => {}
+                Err(Denied::AuthorizationResourceTypeMismatch | Denied::AuthorizationFailure) => {}
                 Err(other) => panic!("{}: {other:?}", spec.name),
             }
         }
@@ -165,7 +165,7 @@ fn rows_are_bounded_within_their_partitions() {
     assert_eq!(judge("&spk=&epk=", "\n\n\n"), Ok(Within::default()), "as if they were not there");
     for (bounds, lines) in [("&srk=2", "\n2\n\n"), ("&erk=2", "\n\n\n2"), ("&spk=&srk=2", "\n2\n\n")] {
         let refused = judge(bounds, lines);
-        assert!(matches!(refused, Err(Refusal::AuthenticationFailed { .. })), "{bounds}: {refused:?}");
+        assert!(matches!(refused, Err(Denied::AuthenticationFailed { .. })), "{bounds}: {refused:?}");
     }
 }
 

@@ -73,7 +73,9 @@ fn ask(accounts: &Accounts, url: &str, authorization: &str) -> Result<Identity, 
 
 fn why(result: Result<Identity, Refusal>) -> String {
     match result {
-        Err(Refusal::InvalidAccessToken { detail } | Refusal::AuthenticationFailed { detail }) => detail.into_owned(),
+        Err(Refusal::Denied(Denied::InvalidAccessToken { detail } | Denied::AuthenticationFailed { detail })) => {
+            detail.into_owned()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -105,7 +107,10 @@ fn only_whole_and_timely_tokens_of_the_issuer_are_believed() {
         let said = why(ask(&accounts, url, &authorization));
         assert!(said.contains(detail), "{said} / {detail}");
     }
-    assert_eq!(ask(&accounts, url, "Bearer YOU SHALL NOT PASS"), Err(Refusal::InvalidAuthenticationInfo));
+    assert_eq!(
+        ask(&accounts, url, "Bearer YOU SHALL NOT PASS"),
+        Err(Refusal::Denied(Denied::InvalidAuthenticationInfo))
+    );
     let account_audience = swap("storage.azure.com", "devstoreaccount1.blob.core.windows.net");
     assert!(ask(&accounts, url, &account_audience).is_ok());
     let old = head(
@@ -147,8 +152,12 @@ fn versions_say_whether_tokens_are_taken_and_how_others_are_refused() {
         };
         assert_eq!(ask(&good).is_ok(), taken == "yes", "{service:?} {version}");
         match ask("Bearer unreadable") {
-            Err(Refusal::InvalidAccessToken { .. }) => assert_eq!(refused, "401", "{service:?} {version}"),
-            Err(Refusal::AuthenticationFailed { .. }) => assert_eq!(refused, "403", "{service:?} {version}"),
+            Err(Refusal::Denied(Denied::InvalidAccessToken { .. })) => {
+                assert_eq!(refused, "401", "{service:?} {version}")
+            }
+            Err(Refusal::Denied(Denied::AuthenticationFailed { .. })) => {
+                assert_eq!(refused, "403", "{service:?} {version}")
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -168,7 +177,7 @@ fn tokens_want_a_server_that_accepts_them_and_a_safe_link() {
 fn may(identity: &Identity, spec: &Spec, url: &str) -> bool {
     match authorize(identity, spec, &head(spec.methods[0], url, &[]), None) {
         Ok(_) => true,
-        Err(Refusal::AuthorizationPermissionMismatch) => false,
+        Err(Denied::AuthorizationPermissionMismatch) => false,
         Err(other) => panic!("{other:?}"),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn container(public: PublicAccess, policies: Vec<StoredPolicy>) -> Access {
-    Access { public, policies }
+fn container(public: PublicAccess, policies: Vec<StoredPolicy>) -> Openness {
+    Openness { public, policies }
 }
 
 pub const READ: Spec = Spec {
@@ -71,13 +71,13 @@ fn stored_policies() {
         let container = container(PublicAccess::Off, policy.into_iter().collect());
         match (authorize(&identity, &READ, &head, Some(&container)), expected) {
             (Ok(_), Ok(())) => {}
-            (Err(Refusal::AuthorizationPermissionMismatch), Err("permission")) => {}
-            (Err(Refusal::AuthenticationFailed { detail }), Err(expected)) => {
+            (Err(Denied::AuthorizationPermissionMismatch), Err("permission")) => {}
+            (Err(Denied::AuthenticationFailed { detail }), Err(expected)) => {
                 assert!(detail.starts_with(expected), "{detail}")
             }
             (other, expected) => panic!("{other:?} for {expected:?}"),
         }
-        assert!(matches!(authorize(&identity, &READ, &head, None), Err(Refusal::AuthenticationFailed { .. })));
+        assert!(matches!(authorize(&identity, &READ, &head, None), Err(Denied::AuthenticationFailed { .. })));
     }
 }
 
@@ -88,7 +88,7 @@ fn letters_and_resources() {
         let text = format!("{ACCOUNT}\n{sp}\n{ss}\n{srt}\n\n2022-08-02\n\n\n2020-12-06\n\n");
         service_sas("/c/b", &format!("sp={sp}&ss={ss}&srt={srt}&se=2022-08-02&sv=2020-12-06"), &text)
     };
-    let permission = Err(Refusal::AuthorizationPermissionMismatch);
+    let permission = Err(Denied::AuthorizationPermissionMismatch);
     let table = [
         (service("r", "b"), &READ, Ok(false)),
         (service("r", "c"), &READ, Ok(false)),
@@ -97,13 +97,13 @@ fn letters_and_resources() {
         (service("c", "b"), &WRITE, Ok(false)),
         (service("r", "b"), &WRITE, permission.clone()),
         (service("l", "c"), &LIST, Ok(false)),
-        (service("l", "b"), &LIST, Err(Refusal::AuthorizationResourceTypeMismatch)),
-        (service("rwdl", "c"), &CREATE, Err(Refusal::AuthorizationFailure)),
+        (service("l", "b"), &LIST, Err(Denied::AuthorizationResourceTypeMismatch)),
+        (service("rwdl", "c"), &CREATE, Err(Denied::AuthorizationFailure)),
         (account("r", "b", "o"), &READ, Ok(false)),
         (account("rw", "bq", "sco"), &WRITE, Ok(true)),
         (account("c", "b", "o"), &WRITE, Ok(false)),
-        (account("r", "q", "o"), &READ, Err(Refusal::AuthorizationServiceMismatch)),
-        (account("r", "b", "sc"), &READ, Err(Refusal::AuthorizationResourceTypeMismatch)),
+        (account("r", "q", "o"), &READ, Err(Denied::AuthorizationServiceMismatch)),
+        (account("r", "b", "sc"), &READ, Err(Denied::AuthorizationResourceTypeMismatch)),
         (account("w", "b", "o"), &READ, permission.clone()),
         (account("c", "b", "c"), &CREATE, Ok(false)),
     ];
@@ -133,8 +133,8 @@ fn overrides_come_from_the_sas() {
 
 #[test]
 fn anonymous_requests() {
-    let missing = || Err(Refusal::NoAuthenticationInformation);
-    let nothing = || Err(Refusal::ResourceNotFound);
+    let missing = || Err(Denied::NoAuthenticationInformation);
+    let nothing = || Err(Denied::ResourceNotFound);
     let table = [
         (&READ, Some(PublicAccess::Container), "2021-08-06", Ok(())),
         (&READ, Some(PublicAccess::Blob), "2021-08-06", Ok(())),
@@ -162,7 +162,7 @@ fn anonymous_requests() {
         lazuli_model::AccountSettings { public_access: false, ..lazuli_model::AccountSettings::default() },
     );
     let ask = |method: &str, path: &str| identify(&head(method, &format!("{PLACE}{path}"), &[]), &closed);
-    assert_eq!(ask("GET", "/c/b"), Err(Refusal::PublicAccessNotPermitted));
+    assert_eq!(ask("GET", "/c/b"), Err(Refusal::Denied(Denied::PublicAccessNotPermitted)));
     assert_eq!(ask("PUT", "/c/b"), Ok(Identity::Anonymous));
     assert_eq!(ask("GET", "?comp=list"), Ok(Identity::Anonymous));
 }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::Refusal;
 use lazuli_model::table::{Guid, Refused, Value, read_time};
 
+use crate::refusal::Refusal;
 use crate::table::ask::Sent;
 
 /// A value as it stands in the text.

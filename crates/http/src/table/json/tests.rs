@@ -24,7 +24,7 @@ fn entity() -> (Key, Entity) {
 
 fn written(level: Level, select: Option<&Selection>) -> String {
     let (key, entity) = entity();
-    let writing = Writing { level, endpoint: "http://h/acc/", account: "acc", table: "tab", select };
+    let writing = JsonWriting { level, endpoint: "http://h/acc/", account: "acc", table: "tab", select };
     let mut out = String::new();
     writing.entity(&mut out, Some("M"), &entity.see(&key));
     out

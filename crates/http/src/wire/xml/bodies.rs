@@ -3,9 +3,11 @@
 use lazuli_model::access::StoredPolicy;
 use lazuli_model::blob::Search;
 use lazuli_model::service::{CorsRule, Logging, Metrics, Retention, ServicePropertiesChange, StaticWebsite};
-use lazuli_model::{BlockId, Refusal, Tags, Timestamp, Version};
+use lazuli_model::{BlockId, Tags, Timestamp, Version};
 
 use super::read::{Document, Node};
+
+use crate::refusal::{Denied, Refusal};
 
 const BLOCKS_MAX: usize = 50_000;
 const POLICIES_MAX: usize = 5;
@@ -36,7 +38,7 @@ fn unsupported(node: &Node<'_>) -> Refusal {
 pub fn read_block_list(body: &[u8]) -> Result<Vec<(Search, BlockId)>, Refusal> {
     let document = Document::expect(body, "BlockList")?;
     if document.root.children.len() > BLOCKS_MAX {
-        return Err(Refusal::BlockListTooLong);
+        return Err(Denied::BlockListTooLong.into());
     }
     let block = |node: &Node<'_>| {
         let search = match node.name {
@@ -255,7 +257,7 @@ pub fn read_tags(body: &[u8]) -> Result<Tags, Refusal> {
         let value = node.child("Value").map(|value| value.text.to_string()).unwrap_or_default();
         Ok((key.text.to_string(), value))
     };
-    Tags::new(set.children.iter().map(pair).collect::<Result<Vec<_>, _>>()?)
+    Ok(Tags::new(set.children.iter().map(pair).collect::<Result<Vec<_>, _>>()?)?)
 }
 
 #[cfg(test)]

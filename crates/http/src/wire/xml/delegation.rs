@@ -1,10 +1,11 @@
 //! The two documents of Get User Delegation Key.
 
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::Timestamp;
 
 use super::read::Document;
 use super::{document, element};
 use crate::auth::delegation::KeyFields;
+use crate::refusal::Refusal;
 
 pub struct KeyInfo {
     pub start: Option<Timestamp>,

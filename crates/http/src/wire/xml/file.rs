@@ -5,14 +5,15 @@ use lazuli_model::file::{FileRange, Kind, Protocol, Share, ShareTier};
 use lazuli_model::service::{
     ProtocolSettings, ProtocolSettingsChange, Retention, ServiceProperties, ServicePropertiesChange,
 };
-use lazuli_model::{Refusal, Timestamp, Version};
+use lazuli_model::{Timestamp, Version};
 use lazuli_store::{EntryItem, EntryPage, HandleItem, HandlePage, ShareItem, SharePage};
 use percent_encoding::utf8_percent_encode;
 
 use super::bodies::read_sections;
-use super::listing::{IN_NAME, lease, metadata, surround};
+use super::listing::{IN_NAME, Repeated, enumeration, lease, metadata, surround};
 use super::read::{Document, Node};
 use super::{attribute, document, element, is_char, number, optional};
+use crate::refusal::Refusal;
 use crate::versions::Since;
 
 /// What List Shares repeats of its request.
@@ -29,23 +30,9 @@ pub struct ShareListing<'a> {
 }
 
 pub fn shares(listing: &ShareListing<'_>, page: &SharePage) -> Vec<u8> {
-    let mut out = document(512 + page.items.len() * 640);
-    out.push_str("<EnumerationResults");
-    attribute(&mut out, "ServiceEndpoint", listing.endpoint);
-    out.push('>');
-    optional(&mut out, "Prefix", listing.prefix);
-    optional(&mut out, "Marker", listing.marker);
-    if let Some(most) = listing.max_results {
-        number(&mut out, "MaxResults", most);
-    }
-    surround(&mut out, "Shares", page.items.is_empty(), |out| {
-        for item in &page.items {
-            share(out, listing, item);
-        }
-    });
-    element(&mut out, "NextMarker", page.next.as_deref().unwrap_or_default());
-    out.push_str("</EnumerationResults>");
-    out.into_bytes()
+    let &ShareListing { endpoint, prefix, marker, max_results, .. } = listing;
+    let repeated = Repeated { endpoint, prefix, marker, max_results, by_account: false };
+    enumeration(&repeated, ("Shares", &page.items), page.next.as_deref(), 640, |out, item| share(out, listing, item))
 }
 
 fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {

@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::answers::tag_set;
 use super::{attribute, document, element, is_char, number, optional};
 use crate::blob::copied::status_text;
-use crate::blob::headers::ShownTier;
+use crate::blob::headers::{ShownTier, outcome_name, outcome_text};
 use crate::blob::{encryption, headers, protection};
 use crate::head::guid;
 use crate::versions::Since;
@@ -58,27 +58,50 @@ pub struct BlobListing<'a> {
     pub settings: &'a AccountSettings,
 }
 
-pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
-    let mut out = document(512 + page.items.len() * 768);
+/// What every listing of a service repeats of its request.
+pub struct Repeated<'a> {
+    /// With a slash at the end.
+    pub endpoint: &'a str,
+    pub prefix: Option<&'a str>,
+    pub marker: Option<&'a str>,
+    pub max_results: Option<u32>,
+    /// The account is named instead of the endpoint.
+    pub by_account: bool,
+}
+
+/// The document of such a listing: `items`, under the name that they have together.
+pub fn enumeration<T>(
+    repeated: &Repeated<'_>,
+    (name, items): (&str, &[T]),
+    next: Option<&str>,
+    bytes_each: usize,
+    mut each: impl FnMut(&mut String, &T),
+) -> Vec<u8> {
+    let mut out = document(512 + items.len() * bytes_each);
     out.push_str("<EnumerationResults");
-    match Since::ServiceEndpoint.is_in(listing.version) {
-        true => attribute(&mut out, "ServiceEndpoint", listing.endpoint),
-        false => attribute(&mut out, "AccountName", listing.endpoint.trim_end_matches('/')),
+    match repeated.by_account {
+        false => attribute(&mut out, "ServiceEndpoint", repeated.endpoint),
+        true => attribute(&mut out, "AccountName", repeated.endpoint.trim_end_matches('/')),
     }
     out.push('>');
-    optional(&mut out, "Prefix", listing.prefix);
-    optional(&mut out, "Marker", listing.marker);
-    if let Some(most) = listing.max_results {
+    optional(&mut out, "Prefix", repeated.prefix);
+    optional(&mut out, "Marker", repeated.marker);
+    if let Some(most) = repeated.max_results {
         number(&mut out, "MaxResults", most);
     }
-    surround(&mut out, "Containers", page.items.is_empty(), |out| {
-        for item in &page.items {
-            container(out, listing, item);
-        }
-    });
-    element(&mut out, "NextMarker", page.next.as_deref().unwrap_or_default());
+    surround(&mut out, name, items.is_empty(), |out| items.iter().for_each(|item| each(out, item)));
+    element(&mut out, "NextMarker", next.unwrap_or_default());
     out.push_str("</EnumerationResults>");
     out.into_bytes()
+}
+
+pub fn containers(listing: &ContainerListing<'_>, page: &ContainerPage) -> Vec<u8> {
+    let &ContainerListing { endpoint, prefix, marker, max_results, version, .. } = listing;
+    let by_account = !Since::ServiceEndpoint.is_in(version);
+    let repeated = Repeated { endpoint, prefix, marker, max_results, by_account };
+    enumeration(&repeated, ("Containers", &page.items), page.next.as_deref(), 768, |out, item| {
+        container(out, listing, item);
+    })
 }
 
 pub fn surround(out: &mut String, name: &str, empty: bool, inside: impl FnOnce(&mut String)) {
@@ -247,7 +270,12 @@ fn blob(out: &mut String, listing: &BlobListing<'_>, item: &BlobItem) {
         tag_set(out, &item.blob.tags);
     }
     if Since::Replication.is_in(listing.version) {
-        element(out, "OrMetadata", "");
+        let outcomes = item.blob.replication.as_deref().map_or(&[][..], |replication| &replication.outcomes);
+        surround(out, "OrMetadata", outcomes.is_empty(), |out| {
+            for outcome in outcomes {
+                element(out, &outcome_name(outcome), outcome_text(outcome));
+            }
+        });
     }
     out.push_str("</Blob>");
 }

@@ -1,11 +1,12 @@
 //! The document that a query comes in.
 
-use lazuli_model::Refusal;
 use lazuli_query::arrow::{self, Field};
 use lazuli_query::delimited::Delimited;
 use lazuli_query::{Input, Output, Query, sql};
 
 use super::read::{Document, Node};
+
+use crate::refusal::Refusal;
 
 /// Bytes of a separator: it is looked for at every byte of a blob.
 const SEPARATOR_MAX: usize = 64;

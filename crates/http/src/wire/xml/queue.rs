@@ -1,15 +1,15 @@
 //! The documents of the Queue service. Elements and their order are those of recorded answers.
 
-use lazuli_model::Refusal;
 use lazuli_model::Version;
 use lazuli_model::queue::Message;
 use lazuli_model::service::{ServiceProperties, ServicePropertiesChange};
 use lazuli_store::{Delivery, QueuePage};
 
-use super::listing::{metadata, surround};
+use super::listing::{Repeated, enumeration, metadata, surround};
 use super::read::Document;
-use super::{attribute, document, element, number, optional, read_service_properties};
+use super::{document, element, number, read_service_properties};
 use crate::head::guid;
+use crate::refusal::Refusal;
 use crate::versions::Since;
 
 /// The last second that a date can say: what never expires, expires then.
@@ -28,35 +28,20 @@ pub struct QueueListing<'a> {
 }
 
 pub fn queues(listing: &QueueListing<'_>, page: &QueuePage) -> Vec<u8> {
-    let mut out = document(512 + page.items.len() * 128);
-    out.push_str("<EnumerationResults");
-    let names_endpoint = Since::ServiceEndpoint.is_in(listing.version);
-    match names_endpoint {
-        true => attribute(&mut out, "ServiceEndpoint", listing.endpoint),
-        false => attribute(&mut out, "AccountName", listing.endpoint.trim_end_matches('/')),
-    }
-    out.push('>');
-    optional(&mut out, "Prefix", listing.prefix);
-    optional(&mut out, "Marker", listing.marker);
-    if let Some(most) = listing.max_results {
-        number(&mut out, "MaxResults", most);
-    }
-    surround(&mut out, "Queues", page.items.is_empty(), |out| {
-        for item in &page.items {
-            out.push_str("<Queue>");
-            element(out, "Name", item.name.as_str());
-            if !names_endpoint {
-                element(out, "Url", &format!("{}{}", listing.endpoint, item.name.as_str()));
-            }
-            if listing.metadata {
-                metadata(out, &item.queue.metadata);
-            }
-            out.push_str("</Queue>");
+    let &QueueListing { endpoint, prefix, marker, max_results, version, .. } = listing;
+    let by_account = !Since::ServiceEndpoint.is_in(version);
+    let repeated = Repeated { endpoint, prefix, marker, max_results, by_account };
+    enumeration(&repeated, ("Queues", &page.items), page.next.as_deref(), 128, |out, item| {
+        out.push_str("<Queue>");
+        element(out, "Name", item.name.as_str());
+        if by_account {
+            element(out, "Url", &format!("{endpoint}{}", item.name.as_str()));
         }
-    });
-    element(&mut out, "NextMarker", page.next.as_deref().unwrap_or_default());
-    out.push_str("</EnumerationResults>");
-    out.into_bytes()
+        if listing.metadata {
+            metadata(out, &item.queue.metadata);
+        }
+        out.push_str("</Queue>");
+    })
 }
 
 /// The answer to Put Message.

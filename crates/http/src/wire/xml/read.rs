@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 
-use lazuli_model::{Refusal, depth};
+use lazuli_model::depth;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::is_char;
+
+use crate::refusal::Refusal;
 
 /// Twice as many elements as the longest block list has; a tree of them stays small.
 const NODES_MAX: usize = 100_000;

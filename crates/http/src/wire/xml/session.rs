@@ -1,9 +1,8 @@
 //! Create Session: what is asked for, and what is given. As the SDKs that have it read and write.
 
-use lazuli_model::Refusal;
-
 use super::{Document, document, element};
 use crate::auth::session::Session;
+use crate::refusal::Refusal;
 
 /// There is one kind of session so far, and clients name it.
 pub fn read_session_request(body: &[u8]) -> Result<(), Refusal> {

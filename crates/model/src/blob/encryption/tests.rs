@@ -50,8 +50,7 @@ fn who_may_read_what_is_encrypted() {
 /// The request's key and scope, the SAS's scope, the container's default: what comes of them.
 #[test]
 fn how_a_write_is_encrypted() {
-    let invalid =
-        |name: &str| Err(Refusal::InvalidHeaderValue { header: "x-ms-encryption-scope".into(), value: name.into() });
+    let invalid = |name: &str| Err(Refusal::InvalidEncryptionScope { name: name.into() });
     let forbidden = || Err(Refusal::RequestForbiddenByContainerEncryptionPolicy);
     let (open, closed) = (Some(("s", false)), Some(("s", true)));
     let table = [
@@ -79,5 +78,18 @@ fn how_a_write_is_encrypted() {
         let asked = Asked { key, scope: named.map(Into::into), sas_scope: signed.map(Into::into) };
         let default = default.map(|(name, deny_override)| ContainerScope { name: name.into(), deny_override });
         assert_eq!(asked.clone().settle(default.clone(), &scopes), want, "{asked:?} {default:?}");
+    }
+}
+
+#[test]
+fn nothing_in_a_disabled_scope_is_read() {
+    let scopes = [("on", true), ("off", false)].map(|(name, enabled)| EncryptionScope { name: name.into(), enabled });
+    for (encryption, expected) in [
+        (Encryption::Service, Ok(())),
+        (scope("on"), Ok(())),
+        (scope("off"), Err(Refusal::EncryptionScopeDisabled)),
+        (scope("forgotten"), Ok(())),
+    ] {
+        assert_eq!(permit_scope_read(&encryption, &scopes), expected, "{encryption:?}");
     }
 }

@@ -12,8 +12,7 @@ fn blob() -> Blob {
 /// "Set Blob Expiry", at 200 on a blob of 100.
 #[test]
 fn when_a_blob_expires() {
-    let invalid =
-        |time: u64| Err(Refusal::InvalidHeaderValue { header: "x-ms-expiry-time".into(), value: at(time).to_http() });
+    let invalid = |time: u64| Err(Refusal::ExpiryTimePassed { time: at(time) });
     let table = [
         (Expiry::Never, Ok(None)),
         (Expiry::RelativeToNow(5_000), Ok(Some(at(205)))),

@@ -1,8 +1,14 @@
 //! SMB's side: opens that last, and what is done through them.
 
 use super::cache::{breaks, granted, lowered, stale};
-use super::{Access, Break, Cache, Caching, Lock, Open, Standing, Verdict, conflicts};
+use super::{Access, Break, Cache, Caching, Lock, Obstacle, Open, Standing, Verdict, clashes, first_lock};
 use crate::{Lease, Refusal, Timestamp};
+
+/// Handles of one file or directory at a time, as Azure has it; the root directory may have more.
+pub const HANDLES_MAX: usize = 2_000;
+pub const ROOT_HANDLES_MAX: usize = 10_000;
+/// Byte-range locks of one file at a time. Every open, read and write of it looks at each.
+pub const LOCKS_MAX: usize = 4_096;
 
 /// How far an open reaches. It breaks no caches that it does not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +55,7 @@ pub fn open(
     if is_leased(standing, now) && (writes || opening.access.delete) {
         return Err(Refusal::SharingViolation);
     }
-    // Who only looks at attributes neither denies nor is denied anything.
-    let acts = opening.access != Access::NONE;
-    let violates = acts && conflicts(standing, opening.access, opening.sharing).any(|open| open.access != Access::NONE);
+    let violates = open_obstacle(opening, standing).is_some();
     let (wait, broken) = broken_by(opening, standing, violates);
     if wait {
         return Ok((Verdict::Wait(broken), Caching::NONE));
@@ -60,6 +64,13 @@ pub fn open(
         return Err(Refusal::SharingViolation);
     }
     Ok((Verdict::Go(broken), granted(opening, standing)))
+}
+
+/// The handle that a new one does not fit with. Who only looks at attributes neither denies nor is denied anything.
+pub fn open_obstacle(opening: &Opening, standing: &Standing) -> Option<Obstacle> {
+    let acts = opening.access != Access::NONE;
+    let clashes = |open: &&Open| open.access != Access::NONE && clashes(open, opening.access, opening.sharing);
+    standing.opens.iter().filter(|_| acts).find(clashes).map(Obstacle::open)
 }
 
 fn is_leased(standing: &Standing, now: Timestamp) -> bool {
@@ -91,45 +102,56 @@ fn broken_by(opening: &Opening, standing: &Standing, violates: bool) -> (bool, V
     (wait, broken)
 }
 
+/// Whether a file or directory may have one more handle ("Azure Files scalability and performance targets").
+pub fn permit_handle(standing: &Standing, is_root: bool) -> Result<(), Refusal> {
+    let most = if is_root { ROOT_HANDLES_MAX } else { HANDLES_MAX };
+    if standing.opens.len() < most { Ok(()) } else { Err(Refusal::TooManyHandles) }
+}
+
 /// Reading `from..to` through a handle.
 pub fn read(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<(), Refusal> {
     standing.find(handle)?;
-    if from == to {
-        return Ok(());
-    }
-    let blocked = |open: &Open| open.locks.iter().any(|lock| lock.exclusive && lock.overlaps(from, to.into()));
-    if standing.opens.iter().any(|open| open.handle != handle && blocked(open)) {
-        return Err(Refusal::FileLockConflict);
-    }
-    Ok(())
+    if read_obstacle(standing, handle, from, to).is_some() { Err(Refusal::FileLockConflict) } else { Ok(()) }
+}
+
+pub fn read_obstacle(standing: &Standing, handle: u64, from: u64, to: u64) -> Option<Obstacle> {
+    first_lock(standing, |open, lock| {
+        from != to && open.handle != handle && lock.exclusive && lock.overlaps(from, to.into())
+    })
 }
 
 /// Writing `from..to` through a handle. A shared lock keeps everybody from it, also its owner.
 pub fn write(standing: &Standing, handle: u64, from: u64, to: u64) -> Result<Vec<Break>, Refusal> {
     let own = standing.find(handle)?;
-    let blocked = |open: &Open| {
-        let mine = open.handle == handle;
-        open.locks.iter().any(|lock| lock.overlaps(from, to.into()) && !(mine && lock.exclusive))
-    };
-    if standing.opens.iter().any(blocked) {
+    if write_obstacle(standing, handle, from, to).is_some() {
         return Err(Refusal::FileLockConflict);
     }
     Ok(stale(standing, own))
 }
 
+pub fn write_obstacle(standing: &Standing, handle: u64, from: u64, to: u64) -> Option<Obstacle> {
+    first_lock(standing, |open, lock| lock.overlaps(from, to.into()) && !(open.handle == handle && lock.exclusive))
+}
+
 /// Whether a handle may lock a range. Locks go with the handle.
 pub fn lock(standing: &Standing, handle: u64, asked: Lock) -> Result<Vec<Break>, Refusal> {
     let own = standing.find(handle)?;
-    let clashes = |open: &Open, lock: &Lock| {
-        // What it has locked for itself it may also lock with others.
-        let stacked = open.handle == handle && lock.exclusive && !asked.exclusive;
-        (lock.exclusive || asked.exclusive) && lock.overlaps(asked.from, asked.to) && !stacked
-    };
-    if standing.opens.iter().any(|open| open.locks.iter().any(|lock| clashes(open, lock))) {
+    if lock_obstacle(standing, handle, asked).is_some() {
         return Err(Refusal::FileLockConflict);
+    }
+    if standing.opens.iter().map(|open| open.locks.len()).sum::<usize>() >= LOCKS_MAX {
+        return Err(Refusal::TooManyLocks);
     }
     // Who caches reads would not see that they are forbidden.
     Ok(stale(standing, own))
+}
+
+pub fn lock_obstacle(standing: &Standing, handle: u64, asked: Lock) -> Option<Obstacle> {
+    first_lock(standing, |open, lock| {
+        // What it has locked for itself it may also lock with others.
+        let stacked = open.handle == handle && lock.exclusive && !asked.exclusive;
+        (lock.exclusive || asked.exclusive) && lock.overlaps(asked.from, asked.to) && !stacked
+    })
 }
 
 /// The locks that are left of a handle's when it gives up that very range.

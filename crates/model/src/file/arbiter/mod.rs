@@ -14,8 +14,11 @@ mod handle;
 mod rest;
 
 pub use cache::{Acknowledged, acknowledge};
-pub use handle::{Opening, Reach, close, lock, open, read, rename, set_delete_pending, unlock, write};
-pub use rest::{Act, admit};
+pub use handle::{
+    HANDLES_MAX, LOCKS_MAX, Opening, ROOT_HANDLES_MAX, Reach, close, lock, lock_obstacle, open, open_obstacle,
+    permit_handle, read, read_obstacle, rename, set_delete_pending, unlock, write, write_obstacle,
+};
+pub use rest::{Act, admit, obstacle};
 
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +192,7 @@ pub enum Verdict {
 /// A waited break that is not acknowledged by then fails what waits for it over REST.
 pub const BREAK_SECONDS: u64 = 30;
 
-/// A break that is not acknowledged by then is taken as acknowledged ([MS-SMB2] 3.3.2.1, 3.3.2.5).
+/// A break that is not acknowledged by then has ended, and the client is believed to cache nothing ([MS-SMB2] 3.3.6.1, 3.3.6.5).
 pub const BREAK_ENDS_SECONDS: u64 = 35;
 
 impl Standing {
@@ -199,8 +202,7 @@ impl Standing {
             if let Some(breaking) = open.breaking
                 && breaking.since.plus_seconds(BREAK_ENDS_SECONDS) <= now
             {
-                open.caching = open.caching.both(breaking.wanted);
-                open.breaking = None;
+                (open.caching, open.breaking) = (Caching::NONE, None);
             }
         }
         self
@@ -217,9 +219,34 @@ impl Standing {
     }
 }
 
-/// Opens that `access` and `sharing` do not fit with.
-fn conflicts(standing: &Standing, access: Access, sharing: Access) -> impl Iterator<Item = &Open> {
-    standing.opens.iter().filter(move |open| !access.within(open.sharing) || !open.access.within(sharing))
+/// What was in the way of something that was refused: the handle of a client, and the range that it has locked, if it is that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    pub handle: u64,
+    pub lock: Option<Lock>,
+}
+
+impl Obstacle {
+    pub fn open(open: &Open) -> Self {
+        Self { handle: open.handle, lock: None }
+    }
+
+    fn lock(open: &Open, lock: Lock) -> Self {
+        Self { handle: open.handle, lock: Some(lock) }
+    }
+}
+
+/// Whether `access` and `sharing` do not fit with an open that is there. One for attributes alone neither denies nor is denied
+/// anything ([MS-FSA] 2.1.5.1.2.2).
+fn clashes(open: &Open, access: Access, sharing: Access) -> bool {
+    let fits = access.within(open.sharing) && open.access.within(sharing);
+    open.access != Access::NONE && !fits
+}
+
+/// The first lock that is in the way.
+fn first_lock(standing: &Standing, blocks: impl Fn(&Open, &Lock) -> bool) -> Option<Obstacle> {
+    let mut all = standing.opens.iter().flat_map(|open| open.locks.iter().map(move |lock| (open, lock)));
+    all.find(|(open, lock)| blocks(open, lock)).map(|(open, lock)| Obstacle::lock(open, *lock))
 }
 
 #[cfg(test)]

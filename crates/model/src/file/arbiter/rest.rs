@@ -1,7 +1,7 @@
 //! REST calls, as the instantaneous opens that they are.
 
 use super::cache::breaks;
-use super::{Access, Break, Caching, Open, Standing, Verdict, conflicts};
+use super::{Access, Break, Caching, Lock, Obstacle, Open, Standing, Verdict, clashes};
 use crate::Refusal;
 
 /// What a REST call does with a file, as far as others who have it open are concerned.
@@ -68,18 +68,28 @@ pub fn admit(act: Act, standing: &Standing) -> Result<Verdict, Refusal> {
         return Ok(Verdict::Wait(asked.into_iter().map(|(_, asked)| asked).collect()));
     }
     let tell = asked.into_iter().map(|(_, asked)| asked).collect();
-    let clash = match act {
-        // Whatever it shares: no handle at all may be open.
-        Act::Delete => clash(standing.opens.iter()),
-        Act::Look | Act::Read { .. } | Act::ListRanges | Act::Write | Act::Create | Act::Rename | Act::Lease => {
-            clash(conflicts(standing, act.access(), act.sharing()))
-        }
-    };
-    if let Some(clash) = clash {
+    if let Some(clash) = clash(clashing(act, standing)) {
         return clash;
     }
-    permit_locks(act, standing)?;
+    if locked_against(act, standing).is_some() {
+        return Err(Refusal::FileLockConflict);
+    }
     Ok(Verdict::Go(tell))
+}
+
+/// What keeps `act` from going ahead, where [`admit`] refuses it or has waited for nothing: for those who ask why.
+pub fn obstacle(act: Act, standing: &Standing) -> Option<Obstacle> {
+    let waited = standing.opens.iter().find(|open| open.breaking.is_some());
+    let open = clashing(act, standing).find(|open| !open.caching.handle);
+    let lock = || locked_against(act, standing).map(|(open, lock)| Obstacle::lock(open, lock));
+    open.map(Obstacle::open).or_else(lock).or_else(|| waited.map(Obstacle::open))
+}
+
+/// The handles that `act` does not fit with.
+fn clashing(act: Act, standing: &Standing) -> impl Iterator<Item = &Open> {
+    let (access, sharing) = (act.access(), act.sharing());
+    // A delete fits with none, whatever that shares.
+    standing.opens.iter().filter(move |open| act == Act::Delete || clashes(open, access, sharing))
 }
 
 /// A conflict may be with a handle that its client has closed and only caches: those are asked first.
@@ -98,12 +108,11 @@ fn clash<'a>(opens: impl Iterator<Item = &'a Open>) -> Option<Result<Verdict, Re
 }
 
 /// A write over REST wants the whole file; a read wants its range.
-fn permit_locks(act: Act, standing: &Standing) -> Result<(), Refusal> {
-    let mut locks = standing.opens.iter().flat_map(|open| &open.locks);
-    let conflict = match act {
-        Act::Write | Act::Create => locks.next().is_some(),
-        Act::Read { from, to } => locks.any(|lock| lock.exclusive && lock.overlaps(from, to.into())),
-        Act::Look | Act::ListRanges | Act::Delete | Act::Rename | Act::Lease => false,
-    };
-    if conflict { Err(Refusal::FileLockConflict) } else { Ok(()) }
+fn locked_against(act: Act, standing: &Standing) -> Option<(&Open, Lock)> {
+    let mut locks = standing.opens.iter().flat_map(|open| open.locks.iter().map(move |lock| (open, *lock)));
+    match act {
+        Act::Write | Act::Create => locks.next(),
+        Act::Read { from, to } => locks.find(|(_, lock)| lock.exclusive && lock.overlaps(from, to.into())),
+        Act::Look | Act::ListRanges | Act::Delete | Act::Rename | Act::Lease => None,
+    }
 }

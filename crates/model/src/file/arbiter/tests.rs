@@ -63,7 +63,7 @@ fn act(name: &str) -> Act {
 
 const ACTS: [&str; 7] = ["Properties", "Get", "Ranges", "Write", "Create", "Delete", "Lease"];
 
-/// Which operations fail, by the sharing of a handle that does nothing itself. `Write` stands for Put Range, Set Properties
+/// Which operations fail, by the sharing of a handle that reads. `Write` stands for Put Range, Set Properties
 /// and Set Metadata.
 #[test]
 fn by_share_mode() {
@@ -84,7 +84,10 @@ fn by_share_mode() {
             } else {
                 Ok(Verdict::Go(Vec::new()))
             };
-            assert_eq!(admit(act(name), &with(vec![held(1, "", sharing, "")])), want, "{name} under {sharing:?}");
+            assert_eq!(admit(act(name), &with(vec![held(1, "R", sharing, "")])), want, "{name} under {sharing:?}");
+            // Who only looks at attributes denies nothing, but what is open is not deleted.
+            let looked = admit(act(name), &with(vec![held(1, "", sharing, "")]));
+            assert_eq!(looked.is_err(), name == "Delete", "{name} beside one who looks");
         }
     }
 }
@@ -232,6 +235,29 @@ fn byte_range_locks() {
     assert_eq!(unlock(&locked(true), 1, Lock::new(100, 99, true)), Err(Refusal::InvalidRange));
 }
 
+#[test]
+fn handles_and_locks_are_so_many() {
+    for (handles, is_root, fits) in [
+        (0, false, true),
+        (HANDLES_MAX - 1, false, true),
+        (HANDLES_MAX, false, false),
+        (HANDLES_MAX, true, true),
+        (ROOT_HANDLES_MAX, true, false),
+    ] {
+        let standing = with((0..handles as u64).map(|handle| held(handle, "R", "RWD", "")).collect());
+        let expected = if fits { Ok(()) } else { Err(Refusal::TooManyHandles) };
+        assert_eq!(permit_handle(&standing, is_root), expected, "{handles} {is_root}");
+    }
+    let locked = |count: usize| {
+        let locks = (0..count as u128).map(|at| Lock { from: at as u64, to: at + 1, exclusive: true }).collect();
+        with(vec![Open { locks, ..held(1, "RW", "RWD", "") }, held(2, "RW", "RWD", "")])
+    };
+    let beyond = Lock { from: 1 << 40, to: (1 << 40) + 1, exclusive: true };
+    assert!(lock(&locked(LOCKS_MAX - 1), 2, beyond).is_ok());
+    assert_eq!(lock(&locked(LOCKS_MAX), 2, beyond), Err(Refusal::TooManyLocks));
+    assert_eq!(lock(&locked(LOCKS_MAX), 2, Lock::new(0, 1, true)), Err(Refusal::FileLockConflict));
+}
+
 /// Opens against opens: each one's access must be within the other's sharing.
 #[test]
 fn opens_fit_in_both_directions() {
@@ -359,7 +385,7 @@ fn a_break_goes_on_in_steps() {
     assert!(matches!(opened(&mut standing, &Opening { again: true, ..overwriting }), Verdict::Go(_)));
 }
 
-/// A client that never answers is taken to have done as it was asked.
+/// A client that never answers caches nothing any more.
 #[test]
 fn a_break_ends_in_time() {
     let mut standing = with(vec![held(1, "RW", "RWD", "RWH")]);
@@ -371,7 +397,7 @@ fn a_break_ends_in_time() {
     let before = standing.clone().at(Timestamp::from_ticks(ends.ticks() - 1));
     assert_eq!(before, standing);
     let after = standing.at(ends);
-    assert_eq!((after.opens[0].caching, after.opens[0].breaking), (caching("RH"), None));
+    assert_eq!((after.opens[0].caching, after.opens[0].breaking), (caching(""), None));
     assert!(matches!(open(&asked, &after, false, ends), Ok((Verdict::Go(_), _))));
 }
 
@@ -433,4 +459,38 @@ fn empty_ranges_and_the_last_byte() {
     let stacked = held_lock(10, 10);
     assert!(lock(&stacked, 1, Lock::new(10, 10, false)).is_ok(), "its own, and shared");
     assert!(lock(&stacked, 1, asked(10, 10)).is_err());
+}
+
+/// What is refused because of others names the one of them that is in the way, and what goes ahead names nobody.
+#[test]
+fn a_refusal_knows_what_is_in_the_way() {
+    let lock = Lock::new(5, 10, true);
+    let standing = with(vec![
+        held(1, "R", "RWD", ""),
+        held(2, "R", "R", ""),
+        Open { locks: vec![lock], ..held(3, "", "RWD", "") },
+    ]);
+    let by = |handle| Some(Obstacle { handle, lock: None });
+    let locked = Some(Obstacle { handle: 3, lock: Some(lock) });
+    for (act, want) in [
+        (Act::Look, None),
+        (Act::ListRanges, None),
+        (Act::Read { from: 0, to: 5 }, None),
+        (Act::Read { from: 14, to: 20 }, locked),
+        (Act::Write, by(2)),
+        (Act::Rename, by(2)),
+        (Act::Delete, by(1)),
+    ] {
+        assert_eq!(obstacle(act, &standing), want, "{act:?}");
+        assert_eq!(admit(act, &standing).is_err(), want.is_some(), "{act:?}");
+    }
+    for (asked, want) in [(opening("R", "RWD", "", 9), None), (opening("W", "RWD", "", 9), by(2))] {
+        assert_eq!(open_obstacle(&asked, &standing), want);
+        assert_eq!(open(&asked, &standing, false, now()).is_err(), want.is_some());
+    }
+    assert_eq!(read_obstacle(&standing, 1, 0, 6), locked);
+    assert_eq!(read_obstacle(&standing, 3, 0, 6), None, "its own");
+    assert_eq!(write_obstacle(&standing, 1, 14, 15), locked);
+    assert_eq!(lock_obstacle(&standing, 2, Lock::new(0, 6, false)), locked);
+    assert_eq!(lock_obstacle(&standing, 2, Lock::new(0, 5, false)), None);
 }

@@ -76,6 +76,10 @@ const RIGHTS: [(&str, u32); 22] = [
     ("AS", 0x0100_0000),
 ];
 
+/// What generic rights are for files.
+const GENERIC: [(u32, u32); 4] =
+    [(0x1000_0000, 0x001F_01FF), (0x2000_0000, 0x0012_00A0), (0x4000_0000, 0x0012_0116), (0x8000_0000, 0x0012_0089)];
+
 /// Those that need no domain to be known.
 const ALIASES: [(&str, u64, &[u32]); 30] = [
     ("WD", 1, &[0]),
@@ -141,10 +145,12 @@ impl Descriptor {
         format!("O:{}G:{}D:{}S:{sacl}", self.owner.to_text(), self.group.to_text(), self.dacl.to_text())
     }
 
-    /// What something new below gets of it.
+    /// What something new below gets of it ([MS-DTYP] 2.5.3.4). That it was inherited is only said where inheritance is automatic.
     pub(super) fn inherited(&self, by_directory: bool) -> Self {
-        let aces = self.dacl.aces.iter().filter_map(|ace| ace.inherited(by_directory)).collect();
-        let dacl = Acl { inherited: true, aces, ..Acl::default() };
+        let automatic = if self.dacl.inherited { INHERITED } else { 0 };
+        let aces = self.dacl.aces.iter().flat_map(|ace| ace.inherited(by_directory, self));
+        let aces = aces.map(|ace| Ace { flags: ace.flags | automatic, ..ace }).collect();
+        let dacl = Acl { inherited: self.dacl.inherited, aces, ..Acl::default() };
         Self { dacl, sacl: None, no_sacl: true, ..self.clone() }
     }
 
@@ -328,19 +334,39 @@ impl Ace {
         format!("({kind};{flags};{rights};;;{})", self.sid.to_text())
     }
 
-    fn inherited(&self, by_directory: bool) -> Option<Self> {
+    /// The entries that take its place in something new: one that counts there, one that is only passed on, both, or none.
+    fn inherited(&self, by_directory: bool, parent: &Descriptor) -> Vec<Self> {
         let (objects, containers) = (self.flags & OBJECT_INHERIT != 0, self.flags & CONTAINER_INHERIT != 0);
         let audit = self.flags & 0xC0;
-        let passed = self.flags & (OBJECT_INHERIT | CONTAINER_INHERIT);
+        let passed = audit | self.flags & (OBJECT_INHERIT | CONTAINER_INHERIT);
         let stops = self.flags & NO_PROPAGATE != 0;
-        let flags = match (by_directory, objects, containers) {
-            (false, true, _) => 0,
-            (true, _, true) if stops => 0,
-            (true, _, true) => passed,
-            (true, true, false) if !stops => passed | INHERIT_ONLY,
-            (true, true, false) | (true, false, false) | (false, false, _) => return None,
+        let counts = |flags: u8| self.meant(parent, flags);
+        let passes = || Self { flags: passed | INHERIT_ONLY, ..self.clone() };
+        match (by_directory, objects, containers) {
+            (false, true, _) => vec![counts(audit)],
+            (true, _, true) if stops => vec![counts(audit)],
+            // What says whom or what it means only when it counts is kept as it is for what comes below.
+            (true, _, true) if counts(0).sid != self.sid || counts(0).rights != self.rights => {
+                vec![counts(audit), passes()]
+            }
+            (true, _, true) => vec![counts(passed)],
+            (true, true, false) if !stops => vec![passes()],
+            (true, true, false) | (true, false, false) | (false, false, _) => Vec::new(),
+        }
+    }
+
+    /// With those meant by CREATOR OWNER and CREATOR GROUP, and generic rights as what they are for files.
+    fn meant(&self, parent: &Descriptor, flags: u8) -> Self {
+        let sid = match (self.sid.authority, self.sid.parts.as_slice()) {
+            (3, [0]) => &parent.owner,
+            (3, [1]) => &parent.group,
+            (_, _) => &self.sid,
         };
-        Some(Self { flags: flags | INHERITED | audit, ..self.clone() })
+        let mut rights = self.rights & 0x0FFF_FFFF;
+        for (generic, specific) in GENERIC {
+            rights |= if self.rights & generic != 0 { specific } else { 0 };
+        }
+        Self { kind: self.kind, flags, rights, sid: sid.clone() }
     }
 
     fn to_bytes(&self) -> Vec<u8> {

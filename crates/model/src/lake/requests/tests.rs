@@ -57,8 +57,8 @@ fn rename_by_what_is_at_both_ends() {
         (Some(false), Some((false, true)), Ok(())),
         (Some(true), Some((true, true)), Ok(())),
         (Some(true), Some((true, false)), exists(true)),
-        (Some(false), Some((true, true)), exists(true)),
-        (Some(true), Some((false, true)), exists(false)),
+        (Some(false), Some((true, true)), Err(Refusal::InvalidSourceOrDestinationResourceType)),
+        (Some(true), Some((false, true)), Err(Refusal::InvalidSourceOrDestinationResourceType)),
         (None, None, Err(Refusal::SourcePathNotFound)),
         (None, Some((false, true)), Err(Refusal::SourcePathNotFound)),
     ] {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Zone, Zones, mark};
 use crate::keys::read_entity;
-use crate::table::record::{Record, Rest};
+use crate::table::record::{EntityRecord, Rest};
 
 /// Longer names and values are not kept; long values still have their marks.
 const LONG: usize = 32;
@@ -33,7 +33,7 @@ struct Property<'a> {
 impl<'a> Gathered<'a> {
     pub fn add_entity(&mut self, key: &'a [u8], value: &'a [u8]) -> Option<()> {
         let (partition, row) = read_entity(key)?;
-        let record = Record::open(value)?;
+        let record = EntityRecord::open(value)?;
         let mut entity = std::mem::take(&mut self.entity);
         record.read(&mut entity)?;
         let modified = Seen::DateTime(record.modified()?);

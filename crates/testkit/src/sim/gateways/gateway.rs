@@ -80,7 +80,7 @@ impl Gateway {
     }
 
     /// Starts what a server does beside its clients.
-    pub fn work(self: &Arc<Self>, world: &Arc<World>, chance: &mut Chance) {
+    pub(in crate::sim) fn work(self: &Arc<Self>, world: &Arc<World>, chance: &mut Chance) {
         tokio::spawn(attend(self.clone(), world.clone()));
         tokio::spawn(sweep(self.clone(), Chance::new(chance.draw())));
     }

@@ -10,7 +10,7 @@
 //!   nothing.
 
 mod clients;
-mod gateway;
+pub(super) mod gateway;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -44,8 +44,11 @@ pub(super) struct World {
 
 impl World {
     fn new(seed: u64) -> Arc<Self> {
+        Self::with(Manners { conflict_percent: 5, lost_percent: 5, ..Manners::rough(seed) })
+    }
+
+    pub fn with(manners: Manners) -> Arc<Self> {
         let ticks = Arc::new(AtomicU64::new(START));
-        let manners = Manners { conflict_percent: 5, lost_percent: 5, ..Manners::rough(seed) };
         let engine = Memory::distributed_with(manners, lazuli_store::layout, wall(&ticks, 0));
         Arc::new(Self {
             ticks,
@@ -91,7 +94,7 @@ impl World {
     }
 
     /// A gateway whose clock is up to ten seconds off, and which serves once its first heartbeat is heard.
-    async fn start(self: &Arc<Self>, chance: &mut Chance) -> Arc<Gateway> {
+    pub async fn start(self: &Arc<Self>, chance: &mut Chance) -> Arc<Gateway> {
         let id = u128::from(self.next());
         let clock = wall(&self.ticks, chance.below(11) as u64 * SECOND);
         let gateway = Gateway::new(id, self.engine.gateway_as(id, clock), self.content.gateway(id));
@@ -102,7 +105,7 @@ impl World {
     }
 
     /// Some seconds pass, in steps in which every gateway that is awake comes to its heartbeat.
-    async fn pass(&self, seconds: u64) {
+    pub async fn pass(&self, seconds: u64) {
         for _ in 0..seconds.div_ceil(5) {
             self.ticks.fetch_add(5 * SECOND, SeqCst);
             let rounds: Vec<_> = self.awake().into_iter().map(|gateway| (gateway.rounds(), gateway)).collect();

@@ -24,7 +24,7 @@ fn block_lists() {
     assert!(read("<Blocks />").is_err());
     let many = |count: usize| format!("<BlockList>{}</BlockList>", "<Latest>MQ==</Latest>".repeat(count));
     assert_eq!(read(&many(BLOCKS_MAX)).expect("as many as may be").len(), BLOCKS_MAX);
-    assert_eq!(read(&many(BLOCKS_MAX + 1)).err(), Some(Refusal::BlockListTooLong));
+    assert_eq!(read(&many(BLOCKS_MAX + 1)).err(), Some(Denied::BlockListTooLong.into()));
 }
 
 #[test]

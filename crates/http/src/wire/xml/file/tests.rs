@@ -1,12 +1,14 @@
 //! Documents as the service was recorded to send them.
 
 use lazuli_model::ETag;
+use lazuli_model::Lease;
 use lazuli_model::Metadata;
 use lazuli_model::file::{FileId, PaidBursting, ShareName};
-use lazuli_model::{Lease, Refusal};
 use lazuli_store::DeletedShare;
 
 use super::*;
+
+use crate::refusal::Refusal;
 
 const ENDPOINT: &str = "https://storagename.file.core.windows.net/";
 

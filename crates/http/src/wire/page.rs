@@ -1,8 +1,7 @@
 //! What the two listings share: how a page is asked for.
 
-use lazuli_model::Refusal;
-
 use crate::head::{Head, Style};
+use crate::refusal::Refusal;
 
 /// More than this in a page is never given, whatever is asked for.
 const PAGE_MAX: u32 = 5000;

@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use lazuli_model::Refusal;
-use lazuli_store::{Broken, Failure, Reader, Received, Source};
+use lazuli_store::{Broken, Reader, Received, Source};
 
 use crate::answer::{Answer, name};
 use crate::blob::encryption;
 use crate::body::Upload;
 use crate::head::Head;
+use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::sources::Fetched;
 use crate::versions::Since;
@@ -34,7 +34,7 @@ pub async fn take(ask: &mut Ask, limit: u64, whole: bool) -> Result<(Received, D
     let structured = structured_length(&ask.head)?;
     let expected = structured.or(ask.body.expected());
     if expected.is_some_and(|length| length > limit) {
-        return Err(Refusal::RequestBodyTooLarge { limit }.into());
+        return Err(Denied::RequestBodyTooLarge { limit }.into());
     }
     let told = ask.head.lacks(Since::Crc64) || !ask.settings.kind.tells_crc64_of_pages();
     let md5 = whole || claimed.transfer_md5.is_some() || told;

@@ -2,10 +2,11 @@
 
 use http::StatusCode;
 use lazuli_model::lease::{Action, Length, Outcome};
-use lazuli_model::{ETag, LeaseId, Refusal, Timestamp};
+use lazuli_model::{ETag, LeaseId, Timestamp};
 
 use crate::answer::{Answer, name};
 use crate::head::{Head, guid};
+use crate::refusal::Refusal;
 
 /// Lease Blob reference: 15–60 seconds, or −1 for ever.
 fn length(text: &str) -> Option<Length> {
