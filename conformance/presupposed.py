@@ -8,9 +8,10 @@ without having made them, all of them plain and all on one account. This puts ba
 * blobs that an earlier test had left, as they are read or listed, or as the tier shows that a blob has taken over from the one it replaced;
 * the second account of those that copy between two, and the secondary endpoint of one;
 * bearer tokens (bearers.py), and hosts elsewhere that are copied from (elsewhere.py);
-* signatures that were wrong as they were sent (a SAS without an expiry), which the tool would take away.
+* signatures that were wrong as they were sent (a SAS without an expiry), which the tool would take away;
+* handles of SMB clients (handles.py).
 
-What only another protocol can make is not made: handles of SMB clients. Where REPLAY_COMPARE says `versions` or `protection`, what accounts without
+Where REPLAY_COMPARE says `versions` or `protection`, what accounts without
 them do not answer, and the tool therefore passes over, is compared too.
 """
 import base64
@@ -25,11 +26,12 @@ from urllib.parse import quote, unquote, urlsplit
 import replay
 from bearers import Bearers
 from elsewhere import Elsewhere
+from handles import Handles
 
 REMOTE = "remoteaccount1"
 
 
-class Prepared(Bearers, Elsewhere, replay.Session):
+class Prepared(Bearers, Elsewhere, Handles, replay.Session):
     prepared = {"shares": 0, "snapshots": 0, "leases": 0, "blobs": 0, "second accounts": 0}
 
     def __init__(self, cfg, name, entries):
@@ -100,6 +102,7 @@ class Prepared(Bearers, Elsewhere, replay.Session):
         return super().norm(self.subst(text), actual)
 
     def cleanup(self):
+        self.close_handles()
         for share, query in self.leased:
             self.break_lease(share, query)
         super().cleanup()
@@ -124,7 +127,8 @@ class Prepared(Bearers, Elsewhere, replay.Session):
             share = unquote(e.path).strip("/").split("/")[0]
             if e.service != "file" or not share or share in made or share in known or self.is_remote(e.account):
                 continue
-            self.restore_place(share, unquote(e.path).strip("/").split("/")[1:], e)
+            if "comp=listhandles" in e.query:
+                self.restore_place(*unquote(e.path).strip("/").split("/"))
             snapshot = replay.qget(e.query, "sharesnapshot")
             if snapshot and e.status < 300 and snapshot not in self.tokens:
                 self.snapshot(share, snapshot)
@@ -132,6 +136,7 @@ class Prepared(Bearers, Elsewhere, replay.Session):
             if e.method == "DELETE" and refused == "LeaseIdMissing" and "restype=share" in e.query:
                 known.add(share)
                 self.lease(share, "")
+        self.open_handles()
 
     def restore_blobs(self):
         """blobs that are read, or listed, without having been written"""
@@ -180,12 +185,10 @@ class Prepared(Bearers, Elsewhere, replay.Session):
                 self.admin("blob", "PUT", e.path, extra={"x-ms-blob-type": "BlockBlob", "x-ms-access-tier": tier})
                 self.prepared["blobs"] += 1
 
-    def restore_place(self, share, names, e):
+    def restore_place(self, share, *names):
         """a file or directory whose handles are listed; what has a dot in its name was a file"""
-        if "comp=listhandles" not in e.query or not names:
-            return
-        self.create_or_delete("file", share, True)
-        self.created.append(("file", share))
+        if self.create_or_delete("file", share, True) == 201:
+            self.created.append(("file", share))
         for depth, name in enumerate(names, 1):
             path, is_file = quote("/".join([share, *names[:depth]])), depth == len(names) and "." in name
             extra = {"x-ms-type": "file", "x-ms-content-length": "0"} if is_file else {}
@@ -258,6 +261,9 @@ def compare(what):
     """compares what the tool passes over because accounts without it do not answer it, and not times that it takes for more"""
     replay.SOFT_HEADERS.add("x-ms-share-next-allowed-quota-downgrade-time")
     replay.SOFT_TAGS.add("nextallowedquotadowngradetime")
+    # Of whom a handle was and since when; the recorder took the address out.
+    replay.TOKEN_TAGS.add("parentid")
+    replay.SOFT_TAGS.update({"parentid", "clientip", "opentime"})
     if "versions" in what:  # their ids have to be learnt, too, to be named in later requests
         replay.IGNORE.discard("x-ms-version-id")
     if "protection" in what:
@@ -271,5 +277,5 @@ if __name__ == "__main__":
     compare(os.environ.get("REPLAY_COMPARE", ""))
     replay.Session = Prepared
     replay.main()
-    counts = Prepared.prepared | Bearers.sent | {"sources elsewhere": Elsewhere.served}
+    counts = Prepared.prepared | Bearers.sent | {"sources elsewhere": Elsewhere.served, "handles": Handles.opened}
     print("prepared:", ", ".join(f"{count} {what}" for what, count in counts.items() if count), file=sys.stderr)

@@ -83,6 +83,7 @@ class JavaScript(pytest.File):
             environment = {
                 **os.environ, "CONNECTION_STRING": server.connection_string, "MODULES": str(CACHE / "js/node_modules"),
                 "CONSOLE": getattr(server, "console", None) or "", "CONSOLE_MODULES": str(CACHE / "console/node_modules"), "OPERATOR": OPERATOR,
+                "SMB_PYTHON": str(CACHE / "smb/bin/python"), "SMB_PORT": getattr(server, "smb_port", None) or "",
             }
             command = [CACHE / "bin/node", "--test", "--test-reporter=tap", self.path]
             ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)

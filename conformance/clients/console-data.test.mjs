@@ -5,7 +5,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { close, confirm, detail, goTo, menu, note, screenshot, tab, until, withPage } from "./console/browser.mjs";
+import { ACCOUNT, becomeOperator, close, confirm, detail, goTo, menu, note, screenshot, tab, until, withPage } from "./console/browser.mjs";
+import { holder } from "./console/holder.mjs";
 import { blobs, container, folder, queues, shares, tableClient, tables, text, unique } from "./console/store.mjs";
 
 after(close);
@@ -91,6 +92,25 @@ test("files that are dropped on the list are uploaded", async () => {
     });
     await page.dispatchEvent(".split", "drop", { dataTransfer: transfer });
     await until(async () => (await client.getBlobClient("drop.txt").exists()) && (await text(client.getBlobClient("drop.txt"))) === "dropped", "the dropped file");
+  });
+});
+
+test("a folder that is dropped keeps its paths", async () => {
+  const client = await container();
+  mkdirSync(join(folder, "album/summer"), { recursive: true });
+  writeFileSync(join(folder, "album/cover.txt"), "cover");
+  writeFileSync(join(folder, "album/summer/beach.txt"), "sand");
+  await withPage(async (page, context) => {
+    await goTo(page, "data", "blob", client.containerName);
+    await page.getByText("Nothing is here yet.").waitFor();
+    // As the desktop does it: only so is a folder a folder.
+    const { x, y, width, height } = await page.locator(".split").boundingBox();
+    const devtools = await context.newCDPSession(page);
+    const data = { items: [], files: [join(folder, "album")], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver", "drop"]) await devtools.send("Input.dispatchDragEvent", { type, x: x + width / 2, y: y + height / 2, data });
+    await until(async () => (await client.getBlobClient("album/summer/beach.txt").exists()) && (await client.getBlobClient("album/cover.txt").exists()), "the dropped folder");
+    assert.equal(await text(client.getBlobClient("album/summer/beach.txt")), "sand");
+    await page.getByRole("row", { name: /album\// }).waitFor();
   });
 });
 
@@ -358,6 +378,70 @@ test("shares: directories, files, renames, snapshots, leases, handles", async ()
     await menu(page, "More about this share", "Delete the share…");
     await confirm(page, "Delete the share", share.name);
     await until(async () => !(await share.exists()), "the end of the share");
+  });
+});
+
+test("files that SMB clients hold are shown with their locks, blamed for refusals, and closed by force", async () => {
+  const share = shares.getShareClient(unique("held"));
+  await share.create();
+  const file = share.rootDirectoryClient.getFileClient("report.txt");
+  await file.create(16);
+  const smb = holder(share.name);
+  try {
+    assert.deepEqual(await smb.ask("open", "one", "report.txt", "rw", "r", 0), { done: true });
+    assert.deepEqual(await smb.ask("lock", "one", 0, 10), { done: true });
+    await assert.rejects(file.uploadRange("x", 0, 1), { code: "SharingViolation" });
+    await withPage(async (page) => {
+      await goTo(page, "concurrency", "holders");
+      const row = page.getByRole("row", { name: /report\.txt/ });
+      await row.getByText("read, write").waitFor();
+      await row.getByText("0–9, exclusive").waitFor();
+      await row.getByText(/127\.0\.0\.1:/).waitFor();
+      await screenshot(page, "concurrency-smb");
+      await row.getByRole("button", { name: /Put Range by/ }).click();
+      await page.getByRole("heading", { name: "Won: Smb Open" }).waitFor();
+      await page.getByText(/opened it at .* was in the way/).waitFor();
+      await goTo(page, "data", "file", share.name);
+      await menu(page, "More about this share", "Open handles…");
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText("report.txt").waitFor();
+      await dialog.getByRole("button", { name: "Close…", exact: true }).click();
+      await confirm(page, "Close by force");
+      await until(async () => (await file.uploadRange("x", 0, 1).catch(() => undefined)) !== undefined, "the write that was kept out");
+    });
+  } finally {
+    smb.end();
+  }
+});
+
+test("versions are listed, looked at and made current again", async () => {
+  await withPage(async (page) => {
+    await goTo(page, "server", "accounts");
+    await becomeOperator(page);
+    const own = page.locator("section", { hasText: ACCOUNT });
+    const set = async (value) => {
+      await goTo(page, "server", "accounts");
+      await own.getByLabel("Value of versioning").fill(value);
+      await own.getByRole("button", { name: "Set…" }).click();
+      await confirm(page, "Set");
+      await own.getByRole("button", { name: "Set…" }).waitFor({ state: "detached" });
+    };
+    await set("on");
+    try {
+      const client = await container({ "letter.txt": "first" });
+      const blob = client.getBlockBlobClient("letter.txt");
+      await blob.upload("second", 6);
+      await goTo(page, "data", "blob", client.containerName);
+      await page.getByRole("row", { name: /letter\.txt/ }).click();
+      await tab(page, "Versions");
+      await detail(page).getByRole("row", { name: /version/ }).first().waitFor();
+      await screenshot(page, "data-versions");
+      await detail(page).getByRole("row", { name: /version/ }).getByRole("button", { name: "Restore" }).first().click();
+      await confirm(page, "Restore");
+      await until(async () => (await text(blob)) === "first", "the old version");
+    } finally {
+      await set("off");
+    }
   });
 });
 

@@ -81,6 +81,12 @@ class Server:
         endpoints = {"queue": self.queue_endpoint, "table": self.table_endpoint, "file": self.file_endpoint}
         return connection_string(self.endpoint, **endpoints)
 
+    @property
+    def smb_port(self):
+        """As text; nothing, where SMB is not served."""
+        line = next((line for line in self.banner if line.strip().startswith("SMB")), None)
+        return line and line.split("-p ")[1].split()[0]
+
     def ask_console(self, path):
         with urllib.request.urlopen(self.console + path, timeout=10) as answer:
             return answer.read().decode()

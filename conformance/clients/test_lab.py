@@ -4,7 +4,6 @@ import datetime
 import email.utils
 import http.client
 import json
-import os
 import subprocess
 import time
 import urllib.parse
@@ -277,6 +276,32 @@ def test_too_many_requests_are_throttled(operator, container):
     assert codes[:3] == [201] * 3 and 503 in codes
 
 
+def test_too_many_bytes_are_throttled_and_come_back_with_time(operator, container):
+    """As Azure does it: what is beyond a second's worth is refused with 503 ServerBusy, and nothing else is."""
+    rule = {"do": "throttle", "bytes_per_second": 1000, "container": container.container_name, "operation": "PutBlob"}
+    operator.good("POST", "/api/lab/rules", rule)
+    container.upload_blob("first", b"x" * 900)
+    with pytest.raises(HttpResponseError) as busy:
+        container.upload_blob("second", b"x" * 900)
+    assert (busy.value.status_code, busy.value.error_code) == (503, "ServerBusy")
+    assert "Retry-After" not in busy.value.response.headers or int(busy.value.response.headers["Retry-After"]) >= 0
+    assert [blob.name for blob in container.list_blobs()] == ["first"]
+    told = operator.good("GET", f"/api/explain/{request_id(busy.value)}")
+    assert told["why"] == "rehearsed"
+
+
+def test_a_message_is_taken_over_before_its_worker_deletes_it(lab, operator):
+    queue = QueueServiceClient.from_connection_string(lab.connection_string, retry_total=0).create_queue("taken-over")
+    queue.send_message("job")
+    job = queue.receive_message(visibility_timeout=30)
+    operator.good("POST", "/api/lab/rules", {"do": "lose-race", "container": "taken-over", "count": 1})
+    with pytest.raises(HttpResponseError) as refused:
+        queue.delete_message(job)
+    told = operator.good("GET", f"/api/explain/{request_id(refused.value)}")
+    assert told["why"] == "taken" and told["winner"]["agent"] == "lazuli-lab", told["text"]
+    assert queue.get_queue_properties().approximate_message_count == 1
+
+
 def test_an_entity_is_raced_for(lab, operator):
     table = TableServiceClient.from_connection_string(lab.connection_string, retry_total=0).create_table("raced")
     made = table.create_entity({"PartitionKey": "p", "RowKey": "r", "n": 1})
@@ -512,80 +537,3 @@ def test_the_recorder_can_be_off(own, tmp_path):
     console = Console(server, {"Authorization": f"Bearer {TOKEN}"})
     assert console.ask("GET", "/api/records")[0] == 404
     assert console.good("GET", "/api/server")["recorder"] is False
-
-
-# Commands for data
-
-
-def lazuli(*command, **environment):
-    return subprocess.run([BINARY, *map(str, command)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
-
-
-def test_directories_are_copied_there_and_back(lab, operator, blobs, tmp_path):
-    source, back = tmp_path / "source", tmp_path / "back"
-    (source / "deep er").mkdir(parents=True)
-    (source / "deep er" / "ä & b.txt").write_text("hello")
-    (source / "empty").write_bytes(b"")
-    large = bytes(range(256)) * (20 << 12)  # three blocks
-    (source / "large").write_bytes(large)
-    container = blobs.create_container("copied")
-    url = f"{lab.endpoint}/copied/below"
-    ran = lazuli("cp", "--recursive", source, url)
-    assert ran.returncode == 0 and "3 objects" in ran.stdout, ran.stderr
-    assert container.get_blob_client("below/large").download_blob().readall() == large
-    text = container.get_blob_client("below/deep er/ä & b.txt")
-    assert text.get_blob_properties().content_settings.content_type == "text/plain"
-    listed = lazuli("ls", url + "/", "--recursive").stdout
-    assert "below/deep er/ä & b.txt" in listed and str(len(large)) in listed
-    assert "below/deep er/" in lazuli("ls", url + "/").stdout
-    assert "copied" in lazuli("ls", lab.endpoint).stdout.split()
-    ran = lazuli("cp", "--recursive", url, back)
-    assert ran.returncode == 0, ran.stderr
-    assert (back / "large").read_bytes() == large and (back / "deep er" / "ä & b.txt").read_text() == "hello"
-    assert sorted(path.name for path in back.iterdir()) == ["deep er", "empty", "large"], "nothing is left over"
-    # One blob, from endpoint to endpoint.
-    assert lazuli("cp", f"{url}/large", f"{lab.endpoint}/copied/again").returncode == 0
-    assert container.get_blob_client("again").download_blob().readall() == large
-    assert lazuli("cp", f"{url}/large", tmp_path / "one").returncode == 0 and (tmp_path / "one").read_bytes() == large
-    # A second run of sync copies what changed, and deletes what has gone.
-    assert "0 objects" in lazuli("sync", source, url).stdout
-    (source / "empty").write_text("no more")
-    (source / "large").unlink()
-    ran = lazuli("sync", "--delete", source, url)
-    assert ran.returncode == 0 and "1 objects" in ran.stdout, ran.stderr
-    assert sorted(blob.name for blob in container.list_blobs(name_starts_with="below/")) == ["below/deep er/ä & b.txt", "below/empty"]
-    assert lazuli("rm", f"{lab.endpoint}/copied/again").returncode == 0
-    assert "2 objects deleted" in lazuli("rm", "--recursive", url).stdout
-    assert list(container.list_blobs()) == []
-
-
-def test_a_copy_goes_on_where_it_stopped(lab, operator, blobs, tmp_path):
-    large = bytes(range(256)) * (20 << 12)
-    (tmp_path / "large").write_bytes(large)
-    container = blobs.create_container("resumed")
-    url = f"{lab.endpoint}/resumed/large"
-    operator.good("POST", "/api/lab/rules", {"do": "fail", "operation": "PutBlockList"})
-    ran = lazuli("cp", tmp_path / "large", url)
-    assert ran.returncode != 0 and "run it again" in ran.stderr, ran.stderr
-    operator.good("DELETE", "/api/lab/rules")
-    before = [record for record in operator.good("GET", "/api/records?operation=PutBlock&limit=1000")["records"] if "/resumed/" in record["object"]]
-    assert len(before) == 3
-    assert lazuli("cp", tmp_path / "large", url).returncode == 0
-    after = [record for record in operator.good("GET", "/api/records?operation=PutBlock&limit=1000")["records"] if "/resumed/" in record["object"]]
-    assert after == before, "no block was sent twice"
-    assert container.get_blob_client("large").download_blob().readall() == large
-    # Downloads go on too: the first try dies after its first blocks.
-    target = tmp_path / "back"
-    operator.good("POST", "/api/lab/rules", {"do": "fail", "operation": "GetBlob", "probability": 1.0, "count": 5})
-    ran = lazuli("cp", "--parallel", 1, url, target)
-    assert ran.returncode != 0 and not target.exists()
-    operator.good("DELETE", "/api/lab/rules")
-    assert lazuli("cp", url, target).returncode == 0 and target.read_bytes() == large
-    assert [path.name for path in tmp_path.iterdir() if "lazuli-" in path.name] == []
-
-
-def test_an_endpoint_is_measured(lab):
-    ran = lazuli("bench", lab.endpoint, "--seconds", 1, "--parallel", 2)
-    assert ran.returncode == 0, ran.stderr
-    rows = [line.split() for line in ran.stdout.splitlines() if line.startswith(("put", "get"))]
-    assert len(rows) == 4 and all(float(row[5]) > 0 and row[-1] == "0" for row in rows), ran.stdout

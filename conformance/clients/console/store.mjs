@@ -22,7 +22,12 @@ export const tableClient = (name) => TableClient.fromConnectionString(CONNECTION
 /** Where files to upload are made. */
 export const folder = mkdtempSync(join(tmpdir(), "lazuli-console-files-"));
 export const unique = (name) => `${name}-${randomBytes(4).toString("hex")}`;
-export const text = async (client) => (await client.downloadToBuffer()).toString();
+/** What a blob holds, by one request: downloadToBuffer asks for the length first, and the page may change the blob in between. */
+export async function text(client) {
+  const parts = [];
+  for await (const part of (await client.download()).readableStreamBody) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
 
 export async function container(files = {}) {
   const client = blobs.getContainerClient(unique("pictures"));
