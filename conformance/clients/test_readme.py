@@ -30,6 +30,7 @@ def placed(text, server):
     known = {
         "UseDevelopmentStorage=true": server.connection_string,
         "http://127.0.0.1:10003": base(server.file_endpoint),
+        "http://127.0.0.1:10004": base(server.dfs_endpoint),
         "127.0.0.1:10000": base(server.endpoint).removeprefix("http://"),
     }
     for address, own in known.items():
@@ -40,7 +41,7 @@ def placed(text, server):
 
 def test_there_are_programs_in_each_language():
     languages = [language for language, _ in PROGRAMS]
-    assert {language: languages.count(language) for language in languages} == {"python": 6, "js": 1, "sh": 1}
+    assert {language: languages.count(language) for language in languages} == {"python": 7, "js": 1, "sh": 1}
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)), ids=[f"{language}-{number}" for number, (language, _) in enumerate(PROGRAMS)])
