@@ -229,3 +229,18 @@ async fn compounds_without_end_and_credits_that_are_not_there() {
     assert_eq!(client.answer(beyond).await.err(), Some(Gone), "an id beyond every window");
     fixture.still_well().await;
 }
+
+#[tokio::test]
+async fn nobody_gets_in_and_who_becomes_nobody_gets_no_further() {
+    let fixture = Fixture::new("smb-nobody");
+    let mut stranger = SmbClient::negotiate(fixture.stream().await, 1).await.expect("it negotiates");
+    assert_eq!(stranger.log_on_as_nobody().await, Ok(Status::AccessDenied));
+    let mut client = fixture.client(2).await;
+    let file = opened(&mut client, "f", Disposition::OverwriteIf).await.expect("it opens");
+    assert_eq!(client.log_on_as_nobody().await, Ok(Status::Success), "signed with the session's key");
+    assert_eq!(ask(&mut client, &read(file, 1)).await.0, Status::EndOfFile, "what is open goes on");
+    assert_eq!(opened(&mut client, "f", Disposition::Open).await, Err(Status::AccessDenied));
+    assert_eq!(client.log_on(ACCOUNT, KEY).await, Ok(Status::Success));
+    assert!(opened(&mut client, "f", Disposition::Open).await.is_ok(), "itself again");
+    fixture.still_well().await;
+}
