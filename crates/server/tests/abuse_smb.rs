@@ -163,22 +163,24 @@ async fn ids_that_were_used_or_not_granted_end_the_connection() {
 async fn ten_thousand_opens() {
     let fixture = Fixture::new("smb-opens");
     let mut client = fixture.client(1).await;
-    let root = open("", Disposition::Open, CreateOptions::DIRECTORY_FILE);
-    let mut held = 0;
-    let refused = loop {
-        match ask(&mut client, &root).await {
-            (Status::Success, _) => held += 1,
-            (status, _) => break status,
-        }
-        assert!(held <= 10_000, "there is no end to it");
-    };
-    assert_eq!((held, refused), (10_000, Status::QuotaExceeded));
+    for number in 0..10_000 {
+        let name = format!("held{}", number % 100);
+        assert!(opened(&mut client, &name, Disposition::OpenIf).await.is_ok(), "open {number}");
+    }
     let mut honest = fixture.client(2).await;
-    assert!(opened(&mut honest, "f", Disposition::OverwriteIf).await.is_ok(), "others open what they like");
-    // They go with the connection.
-    drop(client);
+    assert!(opened(&mut honest, "held0", Disposition::Open).await.is_ok(), "others open what they like");
+    fixture.still_well().await;
+    // They go with the connection, and so does what they kept others from.
+    drop((client, honest));
+    let mut alone = fixture.client(3).await;
+    let Request::Create(shared) = open("held1", Disposition::Open, CreateOptions::default()) else { return };
+    let exclusive = Request::Create(create::Request { sharing: ShareAccess(0), ..shared });
     let mut tries = 0;
-    while ask(&mut honest, &root).await.0 != Status::Success {
+    loop {
+        match ask(&mut alone, &exclusive).await.0 {
+            Status::Success => break,
+            status => assert_eq!(status, Status::SharingViolation),
+        }
         tries += 1;
         assert!(tries < 100_000, "its handles outlive the client");
     }
