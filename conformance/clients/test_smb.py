@@ -75,6 +75,49 @@ def test_who_reaches_an_account(own, tmp_path):
     assert connects(*old)
 
 
+def test_descriptors_bind_who_is_bound(own, tmp_path):
+    """With `smb-access-checks` a descriptor that REST set refuses SMB clients; without, and over REST, who has the key may do everything."""
+    server = own(tmp_path)
+    share = ShareServiceClient.from_connection_string(server.connection_string, retry_total=0).create_share("bound")
+    share.port = port_of(server)
+    (tmp_path / "content").write_text("from SMB")
+
+    def set(value):
+        command = [BINARY, "account", "set", ACCOUNT, f"smb-access-checks={value}", "--location", str(tmp_path)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    directory = share.create_directory("closed", file_permission="O:SYG:SYD:(A;;FR;;;WD)")
+    readable = directory.get_file_client("readable")
+    readable.create_file(4, file_permission="O:SYG:SYD:(A;;FR;;;WD)")
+    secret = directory.get_file_client("secret")
+    secret.create_file(4, file_permission="O:SYG:SYD:(D;;CC;;;AU)(A;;FA;;;WD)")
+    put, get = f"put {tmp_path}/content closed/%s", f"get closed/%s {tmp_path}/got"
+    table = [
+        (put % "readable", False),
+        (get % "readable", True),
+        (get % "secret", False),
+        (put % "new", False),
+        ("mkdir closed/new", False),
+        ("del closed/readable", False),
+        ("rename closed/readable moved", False),
+        ("ls closed/*", True),
+        (f"put {tmp_path}/content elsewhere", True),
+        ("rename elsewhere closed/here", False),
+        ("del elsewhere", True),
+    ]
+    set("on")
+    for command, may in table:
+        said = smbclient(share, command, check=False)
+        assert ("NT_STATUS_ACCESS_DENIED" not in said) == may and ("NT_STATUS" not in said) == may, (command, said)
+    readable.upload_range(b"REST", 0, 4)
+    assert readable.download_file().readall() == b"REST", "REST is above descriptors"
+    set("off")
+    for command in [put % "readable", get % "secret", put % "new", "del closed/readable", "rename closed/new moved"]:
+        assert "NT_STATUS" not in smbclient(share, command), command
+    assert share.get_file_client("moved").download_file().readall() == b"from SMB"
+
+
+
 @pytest.mark.parametrize("flags", [
     ("-m", "SMB2_02"), ("-m", "SMB2_10"), ("-m", "SMB3_00"), ("-m", "SMB3_02"), ("-m", "SMB3_11"),
     ("--client-protection=sign",), ("--client-protection=encrypt",),
@@ -180,10 +223,11 @@ def test_impacket_takes_files_up_and_down(share):
     """, share.share_name, share.port, ACCOUNT, KEY)
 
 
-def test_the_rust_crate_takes_a_tree_up_and_down(share):
-    """conformance/smb-rust does the whole, encrypted, and compares."""
+@pytest.mark.parametrize("encryption", ["allowed", "required"])
+def test_the_rust_crate_takes_a_tree_up_and_down(share, encryption):
+    """conformance/smb-rust does the whole, signed or encrypted, and compares."""
     program = CACHE / "smb-rust/debug/smb-rust"
-    done = subprocess.run([program, share.share_name, str(share.port), ACCOUNT, KEY, "required"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([program, share.share_name, str(share.port), ACCOUNT, KEY, encryption], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -70,6 +70,8 @@ pub struct AccountSettings {
     pub shared_key: bool,
     pub minimum_tls: TlsVersion,
     pub network_rules: NetworkRules,
+    /// Whether security descriptors bind who logs on over SMB with a key. Else they may do everything, as in Azure.
+    pub smb_access_checks: bool,
     /// Whether tools that know the account should sign in rather than use its keys (Azure's defaultToOAuthAuthentication). It is told, and
     /// refuses nobody.
     pub default_to_oauth: bool,
@@ -144,6 +146,7 @@ impl Default for AccountSettings {
             shared_key: true,
             minimum_tls: TlsVersion::V1_2,
             network_rules: NetworkRules::Open,
+            smb_access_checks: false,
             default_to_oauth: false,
             geo_replication: GeoReplication::Live,
             versioning: false,
@@ -227,6 +230,11 @@ pub static SETTINGS: &[Setting] = &[
         get: |settings| settings.network_rules.to_string(),
         set: |settings, text| NetworkRules::parse(text).map(|rules| settings.network_rules = rules),
     },
+    switch!(
+        "smb-access-checks",
+        smb_access_checks,
+        "let security descriptors bind SMB clients; off, who has a key may do everything"
+    ),
     switch!("default-to-oauth", default_to_oauth, "tell tools to sign in rather than to use keys"),
     Setting {
         name: "geo-replication",

@@ -32,7 +32,7 @@ fn admission(known: &KnownAccount, configured: Option<&[String; 2]>, peer: IpAdd
     let stored = || known.account.as_ref()?.keys.clone().map(|keys| [keys.key1, keys.key2]);
     let encryption = if settings.secure_transfer { Encryption::Required } else { Encryption::Offered };
     match configured.cloned().or_else(stored) {
-        Some(keys) => Admission::Known { keys, encryption },
+        Some(keys) => Admission::Known { keys, encryption, bound: settings.smb_access_checks },
         None => Admission::Unknown,
     }
 }

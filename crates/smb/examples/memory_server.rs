@@ -17,7 +17,9 @@ const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t
 
 fn admission(name: &str) -> Admission {
     match name {
-        USER => Admission::Known { keys: [KEY.to_owned(), KEY.to_owned()], encryption: Encryption::Offered },
+        USER => {
+            Admission::Known { keys: [KEY.to_owned(), KEY.to_owned()], encryption: Encryption::Offered, bound: false }
+        }
         _ => Admission::Unknown,
     }
 }

@@ -74,6 +74,7 @@ statuses! {
     PasswordExpired = 0xc000_0071,
     InvalidAcl = 0xc000_0077,
     InvalidSid = 0xc000_0078,
+    InvalidOwner = 0xc000_005a,
     InvalidSecurityDescr = 0xc000_0079,
     RangeNotLocked = 0xc000_007e,
     DiskFull = 0xc000_007f,

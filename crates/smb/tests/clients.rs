@@ -328,7 +328,7 @@ fn exchange(program: &str, arguments: &[&str]) -> (Option<String>, String) {
                 key = Some(hex(&identity.session_key));
                 identity.token
             }
-            Step::Refused(_) => break,
+            Step::Nobody(_) | Step::Refused(_) => break,
         };
         writeln!(input, "{}", hex(&answer)).expect("the client reads");
     }

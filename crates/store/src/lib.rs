@@ -49,9 +49,10 @@ pub use crypt::{CustomerKey, Lock};
 pub use detach_on_drop::detach_on_drop;
 pub use file::{
     Alarm, Change, Children, ClosedHandles, DeletedShare, EntryItem, EntryPage, FileAt, FileReader, Filter, Gone,
-    HEARTBEAT_SECONDS, HandleAct, HandleAt, HandleCall, HandleItem, HandleObserver, HandlePage, Happened, LOOK_SECONDS,
-    ListEntries, ListHandles, ListShares, Locked, NewEntry, Notice, OpenFile, Opened, Patience, RangeList,
-    STALE_SECONDS, ShareAt, ShareItem, SharePage, Through, Waiting, Wanted, Watch, permission_of,
+    Granted, HEARTBEAT_SECONDS, HandleAct, HandleAt, HandleCall, HandleItem, HandleObserver, HandlePage, Happened,
+    LOOK_SECONDS, ListEntries, ListHandles, ListShares, Locked, NewEntry, Notice, OpenFile, Opened, Patience,
+    RangeList, RightsClaim, STALE_SECONDS, ShareAt, ShareItem, SharePage, Through, Waiting, Wanted, Watch,
+    permission_of,
 };
 pub use import::{ImportJournal, Imported};
 pub use inventory::Reports as InventoryReports;

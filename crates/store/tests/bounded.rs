@@ -308,6 +308,7 @@ async fn many_handles() {
         again: false,
     };
     let open = OpenFile {
+        claim: None,
         session: 1,
         gateway: 5,
         client: "10.0.0.4:50000".into(),

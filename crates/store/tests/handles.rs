@@ -67,6 +67,7 @@ fn open_file(does: &str, shares: &str, caches: &str, key: u128) -> OpenFile {
         again: false,
     };
     OpenFile {
+        claim: None,
         session: 1,
         gateway: GATEWAY,
         client: "10.0.0.4:50000".into(),
@@ -430,6 +431,37 @@ async fn a_break_that_is_not_acknowledged_ends() {
     world.close(&silent).await;
 }
 
+/// Who comes after a client has given something up finds what those have done who waited for it (smb2.lease.rename_wait).
+#[tokio::test]
+async fn who_waited_goes_first() {
+    for by_closing in [false, true] {
+        let world = World::plain();
+        world.create_share(1).await;
+        world.make_file("f", 10).await.unwrap();
+        let caching = world.open("f", "R", "RWD", "RH").await;
+        let mover = world.try_open("f", "RD", "RWD", "", 2).await.unwrap();
+        let mover = Held { file: caching.file, handle: mover.handle, caching: Caching::NONE };
+        let (store, handle) = (world.store.clone(), mover.at());
+        let to = FilePath::parse("g", false).unwrap();
+        let moving =
+            tokio::spawn(
+                async move { store.rename_handle(&handle, to, false, Frozen::default(), None, &Patience).await },
+            );
+        while breaks(&world).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!moving.is_finished());
+        if by_closing {
+            world.close(&caching).await;
+        } else {
+            world.store.acknowledge_break(&caching.at(), lease(1), Caching::READ).await.unwrap();
+        }
+        let late = world.try_open("g", "R", "RWD", "", 3).await;
+        assert!(late.is_ok(), "{late:?} by closing: {by_closing}");
+        assert_eq!(moving.await.unwrap(), Ok(Some(())));
+    }
+}
+
 /// A lock that is waited for is had when the one before it is given up, or its handle closed.
 #[tokio::test]
 async fn locks_are_waited_for() {
@@ -476,7 +508,7 @@ async fn directories_are_watched() {
     let new = Held { file: new.entry.node.id, handle: new.handle, caching: Caching::NONE };
     world.store.write_handle(&new.at(), 0, "hello".into(), Frozen::default()).await.unwrap();
     let to = FilePath::parse("moved", false).unwrap();
-    world.store.rename_handle(&new.at(), to, false, Frozen::default(), &Patience).await.unwrap().unwrap();
+    world.store.rename_handle(&new.at(), to, false, Frozen::default(), None, &Patience).await.unwrap().unwrap();
     world.mark_deletion(&new, true).await;
     world.close(&new).await;
     let mut heard = Vec::new();

@@ -81,6 +81,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SmbClient<S> {
     }
 
     pub async fn log_on(&mut self, account: &str, key: &str) -> Result<Status, Gone> {
+        self.authenticate(|negotiate, challenge| prove(negotiate, challenge, account, key)).await
+    }
+
+    /// Says that it is nobody. In a session this is signed, like everything.
+    pub async fn log_on_as_nobody(&mut self) -> Result<Status, Gone> {
+        self.authenticate(|_, challenge| say_nobody(challenge)).await
+    }
+
+    async fn authenticate(
+        &mut self,
+        says: impl FnOnce(&[u8], &[u8]) -> Option<(Vec<u8>, [u8; 16])>,
+    ) -> Result<Status, Gone> {
         let setup = |token: Vec<u8>| {
             Request::SessionSetup(SetupRequest { security_mode: 1, token: token.into(), ..Default::default() })
         };
@@ -90,9 +102,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SmbClient<S> {
         let Response::SessionSetup(response) = response else { return Ok(status) };
         self.session = header.session;
         let challenge = spnego::parse_resp(&response.token).and_then(|resp| resp.token.map(<[u8]>::to_vec));
-        let (message, session_key) = prove(&negotiate, &challenge.ok_or(Gone)?, account, key).ok_or(Gone)?;
+        let (message, session_key) = says(&negotiate, &challenge.ok_or(Gone)?).ok_or(Gone)?;
         let (status, _) = self.ask(&setup(spnego::encode_resp(None, None, Some(&message), None))).await?;
-        if status == Status::Success {
+        // A session that is there keeps the key that it has.
+        if status == Status::Success && self.signing.is_none() {
             self.signing = Some(SigningKey::new(SigningAlgorithm::HmacSha256, &session_key));
         }
         Ok(status)
@@ -189,6 +202,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SmbClient<S> {
     pub fn take_break(&mut self) -> Option<Break> {
         self.breaks.pop_front()
     }
+}
+
+/// AUTHENTICATE of nobody, and the key that it comes with.
+fn say_nobody(challenge: &[u8]) -> Option<(Vec<u8>, [u8; 16])> {
+    let (flags, ..) = Challenge::parse(challenge.to_vec().into()).ok()?;
+    let session_key = [0x55; 16];
+    let said = Authenticate {
+        flags,
+        lm: vec![0].into(),
+        nt: Bytes::new(),
+        domain: "".into(),
+        user: "".into(),
+        workstation: "HOST".into(),
+        sealed_key: Bytes::copy_from_slice(&proof::rc4(&[0; 16], &session_key)),
+        mic: None,
+    };
+    Some((said.encode(), session_key))
 }
 
 /// AUTHENTICATE, and the key of the session that it begins.

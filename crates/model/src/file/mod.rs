@@ -17,7 +17,7 @@ mod through;
 pub use attributes::Attributes;
 pub use names::{EntryName, FilePath, ShareName, fold};
 pub use node::{FILE_MAX, RANGE_MAX, Spot};
-pub use permission::{Format, PERMISSION_MAX, PermissionKey, Sddl};
+pub use permission::{AskedRights, Format, PERMISSION_MAX, PermissionKey, Principal, Rights, Sddl};
 pub use record::{
     CopiedFile, Entry, FileId, Kind, Node, PaidBursting, Posix, Protocol, RootSquash, Share, ShareTier, Smb,
 };

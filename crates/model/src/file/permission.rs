@@ -1,6 +1,7 @@
 //! Security descriptors and the keys by which a share knows them. A key is made of the descriptor alone, so the same one
 //! has the same key in every share, whichever way it was written.
 
+mod check;
 mod descriptor;
 
 use base64::Engine;
@@ -8,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
+pub use check::{AskedRights, Principal, Rights};
 use descriptor::Descriptor;
 
 /// Printed as two numbers with a star between them; the second was the same in all recorded answers.
@@ -91,14 +93,19 @@ impl Sddl {
         Self(ROOT.to_owned())
     }
 
-    /// What something new in a directory that has this one starts with.
-    pub fn inherited(&self, by_directory: bool) -> Self {
-        if by_directory && self.0 == ROOT {
+    /// What something new in a directory that has this one starts with. It is `maker`'s; the directory's owner's, if nobody is named.
+    pub fn inherited(&self, by_directory: bool, maker: Option<&Principal>) -> Self {
+        let in_root = by_directory && self.0 == ROOT;
+        if let (true, None) = (in_root, maker) {
             return Self(IN_ROOT.to_owned());
         }
-        match Descriptor::from_text(&self.0) {
-            Some(descriptor) => Self(descriptor.inherited(by_directory).to_text()),
-            None => self.clone(),
+        let Some(descriptor) = Descriptor::from_text(if in_root { IN_ROOT } else { &self.0 }) else {
+            return self.clone();
+        };
+        let maker = maker.map(Principal::owner);
+        match (in_root, maker) {
+            (true, Some((owner, group))) => Self(descriptor.owned_by(owner, group).to_text()),
+            (_, maker) => Self(descriptor.inherited(by_directory, maker).to_text()),
         }
     }
 
@@ -173,12 +180,12 @@ mod tests {
     /// Rule F9.
     #[test]
     fn f9_what_a_directory_in_the_root_inherits() {
-        let directory = Sddl::root().inherited(true);
+        let directory = Sddl::root().inherited(true, None);
         assert_eq!(directory.as_str(), IN_ROOT);
         assert_eq!(Sddl::parse(IN_ROOT, Format::Sddl).unwrap().key(), directory.key());
         let below = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)(A;OICIIO;0xa0000000;;;BU)(A;OICI;0x1301bf;;;AU)\
                      (A;;FA;;;SY)(A;OICIIO;GA;;;CO)S:NO_ACCESS_CONTROL";
-        assert_eq!(directory.inherited(true).as_str(), below, "the same again");
+        assert_eq!(directory.inherited(true, None).as_str(), below, "the same again");
     }
 
     #[test]
@@ -186,15 +193,18 @@ mod tests {
         let parent =
             Sddl::parse("O:BAG:SYD:AI(A;OICI;FA;;;BA)(A;CI;FR;;;BU)(A;OI;FW;;;AU)(A;;FX;;;WD)", Format::Sddl).unwrap();
         let directory = "O:BAG:SYD:AI(A;OICIID;FA;;;BA)(A;CIID;FR;;;BU)(A;OIIOID;FW;;;AU)S:NO_ACCESS_CONTROL";
-        assert_eq!(parent.inherited(true).as_str(), directory);
-        assert_eq!(parent.inherited(false).as_str(), "O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FW;;;AU)S:NO_ACCESS_CONTROL");
+        assert_eq!(parent.inherited(true, None).as_str(), directory);
+        assert_eq!(
+            parent.inherited(false, None).as_str(),
+            "O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FW;;;AU)S:NO_ACCESS_CONTROL"
+        );
         let owner = Sddl::parse("O:BAG:SYD:(A;OICI;GR;;;CO)(A;OINP;FW;;;CG)(A;CINP;GX;;;CG)", Format::Sddl).unwrap();
         let directory = "O:BAG:SYD:(A;;FR;;;BA)(A;OICIIO;GR;;;CO)(A;;FX;;;SY)S:NO_ACCESS_CONTROL";
         assert_eq!(
-            owner.inherited(true).as_str(),
+            owner.inherited(true, None).as_str(),
             directory,
             "whom it means is known now, and not said to be inherited"
         );
-        assert_eq!(owner.inherited(false).as_str(), "O:BAG:SYD:(A;;FR;;;BA)(A;;FW;;;SY)S:NO_ACCESS_CONTROL");
+        assert_eq!(owner.inherited(false, None).as_str(), "O:BAG:SYD:(A;;FR;;;BA)(A;;FW;;;SY)S:NO_ACCESS_CONTROL");
     }
 }

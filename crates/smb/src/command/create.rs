@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use lazuli_model::file::arbiter::{self, Cache, Caching, Opening, Reach};
-use lazuli_model::file::{Attributes, Disposition, Done, Entry, FilePath, Kind, SetPermission};
+use lazuli_model::file::{
+    AskedRights, Attributes, Disposition, Done, Entry, FilePath, Kind, Principal, Rights, SetPermission,
+};
 use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::{Failure, FileAt, HandleAt, NewEntry, OpenFile, Opened, Wanted, permission_of};
+use lazuli_store::{
+    Failure, FileAt, Granted, HandleAt, NewEntry, OpenFile, Opened, RightsClaim, Wanted, permission_of,
+};
 
 use crate::packet::Response;
 use crate::packet::create::{self, Access, Action, CreateOptions, Impersonation, ShareAccess};
@@ -30,7 +34,6 @@ const ACCESS: u32 = 0xf31f_01ff;
 const OPTIONS: u32 = 0x00ff_ffff;
 const UNSUPPORTED: u32 = 0x0010_0000 | 0x2000;
 const ATTRIBUTES: u32 = 0x0000_7fb7;
-const STAT: u32 = Access::READ_ATTRIBUTES.0 | Access::WRITE_ATTRIBUTES.0 | Access::SYNCHRONIZE.0;
 
 /// What of the contexts counts.
 #[derive(Default)]
@@ -59,16 +62,19 @@ pub(super) async fn run(ask: &Ask<'_>, request: &create::Request) -> Outcome {
     let options = request.options;
     let disposition = checked(request)?;
     let (path, token) = path_of(request)?;
-    let mut contexts = contexts(request)?;
+    let who = ask.who();
+    let mut contexts = contexts(request, who.as_ref())?;
     contexts.snapshot = contexts.snapshot.or(token);
-    let access = granted(request.access)?;
+    let asked = asked(request.access)?;
+    let claim = who.map(|who| RightsClaim { who, asked });
+    let free = Granted::freely(asked);
     let share = ask.share_at()?;
     let at = FileAt { account: share.account.clone(), share: share.share.clone(), path };
     if let Some(snapshot) = contexts.snapshot {
-        return open_snapshot(ask, request, &at, snapshot, access, &contexts).await;
+        return open_snapshot(ask, request, &at, snapshot, asked, claim, &contexts).await;
     }
     let directory = options.has(CreateOptions::DIRECTORY_FILE);
-    if options.has(CreateOptions::DELETE_ON_CLOSE) && access.0 & Access::DELETE.0 == 0 {
+    if options.has(CreateOptions::DELETE_ON_CLOSE) && !free.rights.has(Rights::DELETE) {
         return Err(Status::AccessDenied);
     }
     let (cache, caching, epoch) = cache_of(ask, request, contexts.lease)?;
@@ -76,13 +82,13 @@ pub(super) async fn run(ask: &Ask<'_>, request: &create::Request) -> Outcome {
         lease_is_of(ask, cache, &at).await?;
     }
     let opening = Opening {
-        access: arbiter_access(access),
+        access: arbiter::Access::of(free.rights),
         sharing: arbiter::Access {
             read: request.sharing.has(ShareAccess::READ),
             write: request.sharing.has(ShareAccess::WRITE),
             delete: request.sharing.has(ShareAccess::DELETE),
         },
-        reach: reach(access),
+        reach: Reach::of(free.rights),
         truncate: disposition.overwrites(),
         delete_on_close: options.has(CreateOptions::DELETE_ON_CLOSE),
         caching,
@@ -100,6 +106,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &create::Request) -> Outcome {
         gateway: ask.gateway.id,
         client: ask.client.peer.to_string(),
         client_name: String::new(),
+        claim,
         opening,
         disposition,
         wanted,
@@ -116,7 +123,8 @@ pub(super) async fn run(ask: &Ask<'_>, request: &create::Request) -> Outcome {
         Err(failure) => return Err(failure.into()),
     };
     let handle_at = HandleAt { share, snapshot: None, file: opened.entry.node.id, handle: opened.handle };
-    Ok((Status::Success, let_in(ask, request, &contexts, handle_at, access, cache, &opened)))
+    let granted = opened.granted.unwrap_or(free);
+    Ok((Status::Success, let_in(ask, request, &contexts, handle_at, granted, cache, &opened)))
 }
 
 /// What the fields say, and which of several mistakes is told.
@@ -209,13 +217,14 @@ fn gmt(step: &str) -> Option<Timestamp> {
     Timestamp::parse_iso(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
 }
 
-fn contexts(request: &create::Request) -> Result<Contexts<'_>, Status> {
+fn contexts<'a>(request: &'a create::Request, who: Option<&Principal>) -> Result<Contexts<'a>, Status> {
     let mut contexts = Contexts::default();
     for context in &request.contexts {
         match context {
             Asked::ExtendedAttributes(_) => return Err(Status::EasNotSupported),
             Asked::Security(bytes) => {
-                contexts.security = Some(permission_of(&super::security::whole(bytes)?)?);
+                let whole = super::security::whole(bytes, who)?;
+                contexts.security = whole.map(|descriptor| permission_of(&descriptor)).transpose()?;
             }
             Asked::Durable => contexts.durable = true,
             Asked::Lease(lease) => contexts.lease = Some(lease),
@@ -237,35 +246,15 @@ fn contexts(request: &create::Request) -> Result<Contexts<'_>, Status> {
     Ok(contexts)
 }
 
-/// The rights that the client gets. Who has the account's key may do everything, as with Azure.
-fn granted(asked: Access) -> Result<Access, Status> {
-    if asked.0 & !ACCESS != 0 || asked.0 == 0 {
+/// The rights that the client asks for.
+fn asked(access: Access) -> Result<AskedRights, Status> {
+    if access.0 & !ACCESS != 0 || access.0 == 0 {
         return Err(Status::AccessDenied);
     }
-    if asked.has(Access::ACCESS_SYSTEM_SECURITY) {
+    if access.has(Access::ACCESS_SYSTEM_SECURITY) {
         return Err(Status::PrivilegeNotHeld);
     }
-    let specific = asked.specific();
-    if specific.has(Access::MAXIMUM_ALLOWED) {
-        return Ok(Access::ALL);
-    }
-    Ok(Access(specific.0 & Access::ALL.0))
-}
-
-pub(super) fn arbiter_access(access: Access) -> arbiter::Access {
-    arbiter::Access {
-        read: access.0 & (Access::READ_DATA.0 | Access::EXECUTE.0) != 0,
-        write: access.0 & (Access::WRITE_DATA.0 | Access::APPEND_DATA.0) != 0,
-        delete: access.has(Access::DELETE),
-    }
-}
-
-fn reach(access: Access) -> Reach {
-    match access.0 & !STAT {
-        0 => Reach::Attributes,
-        rest if rest == Access::READ_CONTROL.0 => Reach::Security,
-        _ => Reach::Content,
-    }
+    Ok(AskedRights { all: Rights::from_bits(access.0), most: access.has(Access::MAXIMUM_ALLOWED) })
 }
 
 /// Whose cache the handle would have, what it wants to cache, and what its changes are counted from.
@@ -306,22 +295,23 @@ async fn open_snapshot(
     request: &create::Request,
     at: &FileAt,
     snapshot: Timestamp,
-    access: Access,
+    asked: AskedRights,
+    claim: Option<RightsClaim>,
     contexts: &Contexts<'_>,
 ) -> Outcome {
     let changes =
         Access::WRITE_DATA.0 | Access::APPEND_DATA.0 | Access::DELETE.0 | Access::WRITE_DAC.0 | Access::WRITE_OWNER.0;
-    let asks_maximum = request.access.has(Access::MAXIMUM_ALLOWED);
-    if !asks_maximum && access.0 & changes != 0 {
+    let changes = Rights::from_bits(changes);
+    if !asked.most && asked.all.has_any(changes) {
         return Err(Status::MediaWriteProtected);
     }
     match create::Disposition::from_code(request.disposition) {
         Some(create::Disposition::Open | create::Disposition::OpenIf) => {}
         Some(_) | None => return Err(Status::MediaWriteProtected),
     }
-    let found = ask.store.snapshot_entry(at, snapshot).await;
-    let entry = match found {
-        Ok(entry) => entry,
+    let found = ask.store.snapshot_entry(at, snapshot, claim.as_ref()).await;
+    let (entry, granted) = match found {
+        Ok(found) => found,
         Err(Failure::Refused(Refusal::ShareNotFound)) => return Err(Status::ObjectNameNotFound),
         Err(failure) => return Err(failure.into()),
     };
@@ -331,9 +321,11 @@ async fn open_snapshot(
         (true | false, _) => {}
     }
     let handle_at = HandleAt { share: at.share_at(), snapshot: Some(snapshot), file: entry.node.id, handle: 0 };
-    let opened = Opened { handle: 0, done: Done::Opened, caching: Caching::NONE, epoch: 0, breaking: false, entry };
-    let access = Access(access.0 & !changes);
-    Ok((Status::Success, let_in(ask, request, contexts, handle_at, access, Cache::Oplock, &opened)))
+    let (done, caching) = (Done::Opened, Caching::NONE);
+    let opened = Opened { handle: 0, done, caching, epoch: 0, breaking: false, entry, granted };
+    let Granted { rights, maximal } = granted.unwrap_or(Granted::freely(asked));
+    let granted = Granted { rights: rights.without(changes), maximal: maximal.without(changes) };
+    Ok((Status::Success, let_in(ask, request, contexts, handle_at, granted, Cache::Oplock, &opened)))
 }
 
 fn let_in(
@@ -341,7 +333,7 @@ fn let_in(
     request: &create::Request,
     contexts: &Contexts<'_>,
     at: HandleAt,
-    access: Access,
+    granted: Granted,
     cache: Cache,
     opened: &Opened,
 ) -> Response {
@@ -362,7 +354,7 @@ fn let_in(
     let path = request.name.to_text().unwrap_or_default().replace('\\', "/");
     let what = What::File(File { at, path, kind: opened.entry.node.kind, cache, second });
     let mut open = Open::new(id, ask.account.as_str().to_owned(), client, what, ask.session, ask.tree);
-    (open.access, open.options) = (access, request.options);
+    (open.access, open.options) = (Access(granted.rights.bits()), request.options);
     open.durable = durable(contexts, opened);
     let durable = open.durable;
     // Room is asked for where a file's bytes begin.
@@ -378,7 +370,7 @@ fn let_in(
         given.push(Given::Lease(given_lease(lease, second, opened)));
     }
     if contexts.maximal {
-        given.push(Given::MaximalAccess(MaximalAccess { status: 0, access: Access::ALL.0 }));
+        given.push(Given::MaximalAccess(MaximalAccess { status: 0, access: granted.maximal.bits() }));
     }
     if contexts.on_disk {
         let file = describe::file_id(opened.entry.node.id);

@@ -115,7 +115,15 @@ async fn regain(ask: &Ask<'_>, wanted: &Wanted<'_>, name: &FilePath) -> Outcome 
         }
     };
     let (caching, epoch, breaking) = (adopted.caching, adopted.epoch, adopted.breaking);
-    let opened = Opened { handle: file.at.handle, done: Done::Opened, caching, epoch, breaking, entry: adopted.entry };
+    let opened = Opened {
+        handle: file.at.handle,
+        done: Done::Opened,
+        caching,
+        epoch,
+        breaking,
+        entry: adopted.entry,
+        granted: None,
+    };
     let given = wanted.lease.map(|lease| Given::Lease(given_lease(lease, file.second, &opened)));
     let oplock = match file.cache {
         Cache::Lease { .. } => OplockLevel::Lease,

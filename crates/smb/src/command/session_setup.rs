@@ -20,7 +20,7 @@ pub(crate) async fn run(client: &Arc<Client>, received: &Received, request: &Set
     };
     let (passwords, encryption) = match admission {
         Admission::Unknown => (None, Encryption::Offered),
-        Admission::Known { keys, encryption } => (Some(keys), encryption),
+        Admission::Known { keys, encryption, bound: _ } => (Some(keys), encryption),
         Admission::NotFromThere => {
             let setup = client.with_connection(|connection| connection.turn_away(received));
             return Ok(reply(client, received, setup));

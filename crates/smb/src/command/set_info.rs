@@ -154,7 +154,7 @@ async fn rename(ask: &Ask<'_>, open: &Open, file: &File, to: &Rename) -> Result<
     }
     let replace = to.flags.has(RenameFlags::REPLACE_IF_EXISTS);
     let frozen = open.state().frozen;
-    match ask.store.rename_handle(&file.at, path, replace, frozen, &ask.later).await {
+    match ask.store.rename_handle(&file.at, path, replace, frozen, ask.who().as_ref(), &ask.later).await {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err(ask.later.pending.reason()),
         // Somebody works below the directory.
@@ -185,6 +185,12 @@ async fn security(ask: &Ask<'_>, open: &Open, file: &File, request: &SetRequest)
         return Err(Status::AccessDenied);
     }
     let sent = SecurityDescriptor::from_bytes(request.input.clone()).map_err(|_| Status::InvalidSecurityDescr)?;
+    let given = parts.has(SecurityInformation::OWNER).then(|| sent.owner.clone()).flatten();
+    if let (Some(who), Some(owner)) = (ask.who(), given)
+        && !who.may_own(owner.authority, &owner.parts)
+    {
+        return Err(Status::InvalidOwner);
+    }
     let parts = request.additional;
     let frozen = open.state().frozen;
     let merge = move |stored: &[u8]| super::security::merged(stored, &sent, parts);

@@ -34,14 +34,17 @@ async fn connect(
     let (account, sealed) = {
         let sessions = gateway.sessions();
         let session = sessions.get(received.session).ok_or(Status::UserSessionDeleted)?;
+        if session.nobody {
+            return Err(Status::AccessDenied);
+        }
         (session.account.clone(), session.encrypted)
     };
     // The account's settings may have changed since the logon.
-    match gateway.admission(&account, client.peer.ip()).await {
+    let bound = match gateway.admission(&account, client.peer.ip()).await {
         Admission::Known { encryption: Encryption::Required, .. } if !sealed => return Err(Status::AccessDenied),
         Admission::Unknown | Admission::NotFromThere => return Err(Status::AccessDenied),
-        Admission::Known { .. } => {}
-    }
+        Admission::Known { bound, .. } => bound,
+    };
     let pipes = share.eq_ignore_ascii_case("IPC$");
     // Shares have names in lower case, and clients write them as they like.
     let share = if pipes { "IPC$".to_owned() } else { share.to_lowercase() };
@@ -55,7 +58,7 @@ async fn connect(
     }
     let mut sessions = gateway.sessions_mut();
     let session = sessions.get_mut(received.session).ok_or(Status::UserSessionDeleted)?;
-    let id = session.connect(Tree { share, pipes, encrypted: false }).ok_or(Status::InsufficientResources)?;
+    let id = session.connect(Tree { share, pipes, encrypted: false, bound }).ok_or(Status::InsufficientResources)?;
     let kind = if pipes { ShareType::Pipe } else { ShareType::Disk };
     let flags = if pipes { ShareFlags::NO_CACHING } else { ShareFlags::MANUAL_CACHING };
     Ok((id, tree::Answer { kind: kind.code(), flags, maximal_access: Access::ALL.0, ..Default::default() }))

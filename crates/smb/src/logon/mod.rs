@@ -1,6 +1,7 @@
 //! Who is there: NTLMv2, inside SPNEGO or by itself. A user is an account and the password one of its two keys, as text.
 //!
-//! * Nobody gets in without a proof over the server's own challenge: no guests, no anonymous logons, no NTLMv1, no LM.
+//! * Nobody gets in without a proof over the server's own challenge: no guests, no anonymous logons, no NTLMv1, no LM. Who is in already may say
+//!   that it is nobody from now on (`Step::Nobody`): this gives up rights and gets none.
 //! * A wrong name costs what a wrong key costs. Both keys are tried, with each of the domains that clients are known to hash, whatever has matched.
 //! * A client that says that it signs the three messages, or the list of mechanisms, is held to it: those words are covered by the proof.
 //! * What is kept before somebody is known is bounded by `FIRST_MAX`.
@@ -75,6 +76,8 @@ pub enum Step {
     /// STATUS_MORE_PROCESSING_REQUIRED, with this token.
     Continue(Vec<u8>),
     Done(Identity),
+    /// The client says that it is nobody, and proves nothing. With the last token.
+    Nobody(Vec<u8>),
     Refused(Refused),
 }
 
@@ -150,7 +153,7 @@ impl Logon {
         let taken = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::First => self.first(token, now, random),
             Stage::Guessed { list } => self.guessed(list, token, now, random),
-            Stage::Challenged(challenged) => challenged.last(token, passwords).map(Step::Done),
+            Stage::Challenged(challenged) => challenged.last(token, passwords),
             Stage::Over => Err(Refused::Malformed),
         };
         taken.unwrap_or_else(Step::Refused)
@@ -220,14 +223,14 @@ fn kept(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
 }
 
 impl Challenged {
-    fn last(&self, token: Bytes, passwords: impl FnOnce(&str) -> Option<Passwords>) -> Result<Identity, Refused> {
+    fn last(&self, token: Bytes, passwords: impl FnOnce(&str) -> Option<Passwords>) -> Result<Step, Refused> {
         if token.len() > LAST_MAX {
             return Err(Refused::Malformed);
         }
         let (message, list_mic) = self.unwrap(token)?;
         let said = Authenticate::parse(message.clone()).map_err(|_| Refused::Malformed)?;
         if said.user.is_empty() && said.nt.is_empty() {
-            return Err(Refused::Anonymous);
+            return self.nobody(&said, list_mic.as_deref()).map(Step::Nobody);
         }
         if !said.flags.has(NEEDED) {
             return Err(Refused::Flags);
@@ -246,7 +249,14 @@ impl Challenged {
         self.check_mic(&session_key, &said, &response, &message)?;
         let token = self.check_list(&session_key, flags, list_mic.as_deref())?;
         let workstation = said.workstation.to_text().unwrap_or_default();
-        Ok(Identity { account, session_key, token, workstation })
+        Ok(Step::Done(Identity { account, session_key, token, workstation }))
+    }
+
+    /// The key of an anonymous logon is made of zeros ([MS-NLMP] 3.3.2). The list of mechanisms is signed with it all the same.
+    fn nobody(&self, said: &Authenticate, list_mic: Option<&[u8]>) -> Result<Vec<u8>, Refused> {
+        let flags = Flags(said.flags.0 & self.flags.0);
+        let session_key = exchanged(flags, &[0; 16], said)?;
+        self.check_list(&session_key, flags, list_mic)
     }
 
     /// The message of NTLM in the token, and SPNEGO's checksum, if any.

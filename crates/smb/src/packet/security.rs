@@ -53,11 +53,16 @@ impl Ace {
         }
     }
 
-    pub fn allow(flags: u8, rights: u32, sid: &Sid) -> Self {
+    /// One of the plain kinds.
+    pub fn plainly(kind: u8, flags: u8, rights: u32, sid: &Sid) -> Self {
         let mut sink = Sink::new();
         sink.u32(rights);
         sink.write(sid);
-        Self { kind: 0, flags, body: sink.finish().freeze() }
+        Self { kind, flags, body: sink.finish().freeze() }
+    }
+
+    pub fn allow(flags: u8, rights: u32, sid: &Sid) -> Self {
+        Self::plainly(0, flags, rights, sid)
     }
 }
 

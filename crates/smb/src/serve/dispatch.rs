@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use lazuli_model::AccountName;
-use lazuli_model::file::ShareName;
+use lazuli_model::file::{Principal, ShareName};
 use lazuli_store::{ShareAt, Store};
 
 use super::Gateway;
@@ -14,9 +14,11 @@ use super::observed::Observed;
 use super::opens::Open;
 use super::pending::Later;
 use crate::command;
+use crate::info::file::Class;
 use crate::packet::error::ErrorData;
 use crate::packet::file::FileId;
 use crate::packet::header::Target;
+use crate::packet::query::{InfoType, SetRequest};
 use crate::packet::{Header, Request, Response};
 use crate::session::protection::{Answer, Standing, accept_tree};
 use crate::session::{Close, Received, Reply, Tree};
@@ -60,6 +62,11 @@ impl Ask<'_> {
         let id = if id == FileId::RELATED { self.related.unwrap_or(id) } else { id };
         let open = self.gateway.opens().get(id, self.session).ok_or(Status::FileClosed)?;
         if open.state().tree == self.tree { Ok(open) } else { Err(Status::FileClosed) }
+    }
+
+    /// Whom security descriptors bind; nobody, where who has the key may do everything.
+    pub fn who(&self) -> Option<Principal> {
+        self.share.bound.then(|| Principal::of_account(&self.account))
     }
 
     pub fn share_at(&self) -> Result<ShareAt, Status> {
@@ -150,9 +157,10 @@ async fn in_tree(
     let connected = {
         let sessions = client.gateway.sessions();
         let session = sessions.get(received.session);
-        session.and_then(|session| session.tree(tree).cloned().map(|tree| (session.account.clone(), tree)))
+        session
+            .and_then(|session| session.tree(tree).cloned().map(|tree| (session.account.clone(), tree, session.nobody)))
     };
-    let Some((account, share)) = connected else {
+    let Some((account, share, nobody)) = connected else {
         chain.broken = true;
         return Ok(refusal(client, received, Status::NetworkNameDeleted, answer));
     };
@@ -161,6 +169,10 @@ async fn in_tree(
     };
     if let Err(status) = accept_tree(share.encrypted, received.arrived) {
         return Ok(refusal(client, received, status, answer));
+    }
+    if nobody && reaches_new(&request) {
+        chain.file = Some(Err(Status::AccessDenied));
+        return Ok(refusal(client, received, Status::AccessDenied, answer));
     }
     let related = match related {
         Some(Err(status)) if uses_related(&request) => return Ok(refusal(client, received, status, answer)),
@@ -244,6 +256,35 @@ fn named_file(request: &Request) -> Option<FileId> {
 /// Whether nothing can be missing but the handle itself.
 fn needs_only_the_handle(request: &Request) -> bool {
     matches!(request, Request::Close(_) | Request::Flush(_) | Request::Read(_) | Request::Write(_) | Request::Lock(_))
+}
+
+/// Whether a request gets at something that its client has not open: who has become nobody may not.
+fn reaches_new(request: &Request) -> bool {
+    let renames = |set: &SetRequest| {
+        set.kind == InfoType::File
+            && matches!(Class::from_code(set.class), Some(Class::Rename | Class::RenameEx | Class::Link))
+    };
+    match request {
+        Request::Create(_) => true,
+        Request::SetInfo(set) => renames(set),
+        Request::Negotiate(_)
+        | Request::SessionSetup(_)
+        | Request::Logoff
+        | Request::TreeConnect(_)
+        | Request::TreeDisconnect
+        | Request::Close(_)
+        | Request::Flush(_)
+        | Request::Read(_)
+        | Request::Write(_)
+        | Request::Lock(_)
+        | Request::Ioctl(_)
+        | Request::Cancel
+        | Request::Echo
+        | Request::QueryDirectory(_)
+        | Request::ChangeNotify(_)
+        | Request::QueryInfo(_)
+        | Request::OplockBreak(_) => false,
+    }
 }
 
 fn uses_related(request: &Request) -> bool {

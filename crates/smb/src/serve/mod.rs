@@ -53,6 +53,8 @@ pub enum Admission {
     Known {
         keys: Passwords,
         encryption: Encryption,
+        /// Whether security descriptors bind who logs on.
+        bound: bool,
     },
 }
 

@@ -12,7 +12,7 @@ use super::protection::{self, Answer, Arrived, Standing};
 use super::setup::{self, Named, Outcome, Wish};
 use super::{ConnectionId, Session, Sessions, Window, credits};
 use crate::crypt::{Preauth, Sealer};
-use crate::logon::{Identity, Logon, Passwords, Step};
+use crate::logon::{self, Identity, Logon, Passwords, Step};
 use crate::packet::compound::{Chain, Encoded, bounds};
 use crate::packet::frame::Kind;
 use crate::packet::header::Flags;
@@ -404,10 +404,17 @@ impl Connection {
                 let status = Status::MoreProcessingRequired;
                 Setup { status, session: id, response: Some(response), answer, ended: None }
             }
-            Step::Refused(no) => {
-                let ended = (attempt.wish == Wish::Reauthenticate).then_some(id).filter(|id| sessions.end(*id));
-                Setup { ended, ..refused(no.status(), id, answer) }
-            }
+            Step::Refused(no) => turned_down(id, &attempt, no, sessions, answer),
+            Step::Nobody(token) => match (attempt.wish, sessions.get_mut(id)) {
+                (Wish::Reauthenticate, Some(session)) if !session.is_expired(input.now) => {
+                    session.nobody = true;
+                    let response = SetupResponse { flags: SessionFlags::default(), token: token.into() };
+                    Setup { status: Status::Success, session: id, response: Some(response), answer, ended: None }
+                }
+                (Wish::New | Wish::Continue | Wish::Bind | Wish::Reauthenticate, _) => {
+                    turned_down(id, &attempt, logon::Refused::Anonymous, sessions, answer)
+                }
+            },
             Step::Done(identity) => {
                 let proven = Proven { id, attempt, identity, previous: request.previous_session };
                 self.finish(&agreed, proven, sessions, input.policy.encryption.max(input.encryption), answer)
@@ -473,7 +480,7 @@ impl Connection {
             }
             Outcome::Kept => {
                 let session = sessions.get_mut(id);
-                session.into_iter().for_each(|session| session.expires = None);
+                session.into_iter().for_each(|session| (session.expires, session.nobody) = (None, false));
             }
             Outcome::Bound => {
                 let (signing, key) = (agreed.signing, identity.session_key);
@@ -503,6 +510,12 @@ impl Connection {
         }
         self.opened.len() < SESSIONS_MAX
     }
+}
+
+/// Who fails to prove again who they are has no session any more.
+fn turned_down(id: u64, attempt: &Attempt, no: logon::Refused, sessions: &mut Sessions, answer: Answer) -> Setup {
+    let ended = (attempt.wish == Wish::Reauthenticate).then_some(id).filter(|id| sessions.end(*id));
+    Setup { ended, ..refused(no.status(), id, answer) }
 }
 
 fn refused(status: Status, session: u64, answer: Answer) -> Setup {

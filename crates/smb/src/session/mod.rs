@@ -33,6 +33,8 @@ pub struct Session {
     pub agreed: Agreed,
     /// Everything in both directions is sealed.
     pub encrypted: bool,
+    /// The client has said that it is nobody: what it has open goes on, and it opens nothing.
+    pub nobody: bool,
     /// When the client has to log on again.
     pub expires: Option<FileTime>,
     /// One for all channels, so that no nonce is used twice.
@@ -53,6 +55,8 @@ pub struct Tree {
     pub pipes: bool,
     /// Everything that concerns it is sealed.
     pub encrypted: bool,
+    /// Security descriptors say what its client may do.
+    pub bound: bool,
 }
 
 /// Ended sessions that are remembered.
@@ -83,6 +87,7 @@ impl Session {
             account,
             agreed,
             encrypted,
+            nobody: false,
             expires: None,
             sealer,
             opener,
@@ -241,7 +246,7 @@ mod tests {
     #[test]
     fn trees_have_ids_that_do_not_come_back() {
         let mut session = session();
-        let tree = Tree { share: "share".into(), pipes: false, encrypted: false };
+        let tree = Tree { share: "share".into(), pipes: false, encrypted: false, bound: false };
         let first = session.connect(tree.clone()).expect("room");
         assert_eq!(session.disconnect(first), Some(tree.clone()));
         assert_eq!(session.disconnect(first), None);

@@ -244,7 +244,7 @@ impl Client {
             return Err(Status::BadNetworkName);
         }
         let session = self.sessions.get_mut(session).ok_or(Status::UserSessionDeleted)?;
-        let tree = Tree { share: share.to_owned(), pipes, encrypted: false };
+        let tree = Tree { share: share.to_owned(), pipes, encrypted: false, bound: false };
         self.tree = Some(session.connect(tree).ok_or(Status::InsufficientResources)?);
         self.note(|report| report.connected += usize::from(!pipes));
         let kind = if pipes { tree::ShareType::Pipe } else { tree::ShareType::Disk };

@@ -112,7 +112,7 @@ impl Store {
         self.change_found(found, move |tree| {
             let reached = tree.reach(&path)?;
             let (current, lease) = tree.replaceable(&reached, copy.lease)?;
-            let permission = tree.new_permission(copy.smb.permission.as_ref(), reached.parent, false)?;
+            let permission = tree.new_permission(copy.smb.permission.as_ref(), reached.parent, false, None)?;
             let spot = tree.spot(&reached, permission);
             let mut node = copy.decide(&spot, current.as_ref(), length, tree.now())?;
             if let Some(seen) = built {

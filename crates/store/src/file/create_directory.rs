@@ -21,7 +21,7 @@ impl Store {
             if reached.found.is_some() {
                 return Err(Refusal::ResourceAlreadyExists.into());
             }
-            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, true)?;
+            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, true, None)?;
             let spot = tree.spot(&reached, permission);
             let node = create.decide(&spot, tree.now());
             tree.put_new(&reached, &node)?;

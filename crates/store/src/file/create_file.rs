@@ -26,7 +26,7 @@ impl Store {
             }
             let reached = tree.reach(&path)?;
             let (current, lease) = tree.replaceable(&reached, create.lease)?;
-            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, false)?;
+            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, false, None)?;
             let spot = tree.spot(&reached, permission);
             let mut node = create.decide(&spot, current.as_ref(), tree.now())?;
             if let Some(fill) = &fill {

@@ -28,7 +28,7 @@ impl Store {
         self.change_tree(&at.share_at(), move |tree| {
             let reached = tree.reach(&path)?;
             create.permit(reached.found.is_some(), tree.now())?;
-            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, false)?;
+            let permission = tree.new_permission(create.smb.permission.as_ref(), reached.parent, false, None)?;
             let spot = tree.spot(&reached, permission);
             let node = create.decide(&spot, tree.now());
             tree.resize(0, node.length)?;

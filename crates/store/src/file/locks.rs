@@ -86,18 +86,21 @@ impl Store {
     /// A client says what it has gone down to: for an oplock's handle, or for its lease.
     pub async fn acknowledge_break(&self, at: &HandleAt, cache: Cache, to: Caching) -> Result<Acknowledged, Failure> {
         let (file, handle) = (at.file, at.handle);
-        self.change_tree(&at.share, move |tree| {
-            let mut standing = tree.standing(file)?;
-            let (before, now) = (standing.opens.clone(), tree.now());
-            let answer = arbiter::acknowledge(&mut standing, cache, Some(handle), to, now);
-            if let Acknowledged::Done(notices) = &answer {
-                tree.write_back(file, &before, &standing);
-                tree.tell(file, notices.clone());
-                tree.settles = true;
-            }
-            Ok(answer)
-        })
-        .await
+        let answer = self
+            .change_tree(&at.share, move |tree| {
+                let mut standing = tree.standing(file)?;
+                let (before, now) = (standing.opens.clone(), tree.now());
+                let answer = arbiter::acknowledge(&mut standing, cache, Some(handle), to, now);
+                if let Acknowledged::Done(notices) = &answer {
+                    tree.write_back(file, &before, &standing);
+                    tree.tell(file, notices.clone());
+                    tree.settles = true;
+                }
+                Ok(answer)
+            })
+            .await?;
+        self.breaks.all_have_looked().await;
+        Ok(answer)
     }
 }
 

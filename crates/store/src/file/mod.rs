@@ -43,7 +43,7 @@ pub use list_entries::{EntryItem, EntryPage, ListEntries};
 pub use locks::Locked;
 pub use notices::Notice;
 pub use observer::{HandleAct, HandleCall, HandleObserver};
-pub use opens::{NewEntry, OpenFile, Opened, Wanted};
+pub use opens::{Granted, NewEntry, OpenFile, Opened, RightsClaim, Wanted};
 pub use ranges::RangeList;
 pub use share::{DeletedShare, ListShares, ShareItem, SharePage};
 pub use through::{Children, Through, permission_of};

@@ -4,8 +4,8 @@
 
 use lazuli_model::file::arbiter::{self, Caching, Open, Opening, Reach, Verdict};
 use lazuli_model::file::{
-    Attributes, CreateDirectory, CreateFile, Disposition, Done, Entry, FileId, FilePath, Kind, Node, SetAttributes,
-    SetPermission, SetSmb,
+    AskedRights, Attributes, CreateDirectory, CreateFile, Disposition, Done, Entry, FileId, FilePath, Kind, Node,
+    Principal, Rights, Sddl, SetAttributes, SetPermission, SetSmb,
 };
 use lazuli_model::{Refusal, Timestamp};
 
@@ -33,6 +33,28 @@ pub struct NewEntry {
     pub permission: Option<SetPermission>,
 }
 
+/// Somebody whom security descriptors bind, and what they ask for.
+#[derive(Clone, Debug)]
+pub struct RightsClaim {
+    pub who: Principal,
+    pub asked: AskedRights,
+}
+
+/// What came of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    pub rights: Rights,
+    /// All that could have been asked for.
+    pub maximal: Rights,
+}
+
+impl Granted {
+    /// What who is not bound has: all that is asked for.
+    pub fn freely(asked: AskedRights) -> Self {
+        Self { rights: if asked.most { Rights::ALL } else { asked.all }, maximal: Rights::ALL }
+    }
+}
+
 /// An open by an SMB client.
 #[derive(Clone, Debug)]
 pub struct OpenFile {
@@ -40,6 +62,9 @@ pub struct OpenFile {
     pub gateway: u128,
     pub client: String,
     pub client_name: String,
+    /// Nobody is asked for rights who has none of these: the client may do everything, as who has the key in Azure.
+    pub claim: Option<RightsClaim>,
+    /// Access and reach are those of the claim, if there is one.
     pub opening: Opening,
     pub disposition: Disposition,
     pub wanted: Wanted,
@@ -55,6 +80,8 @@ pub struct Opened {
     /// A break of its lease is under way.
     pub breaking: bool,
     pub entry: Entry,
+    /// By the security descriptor, if that was asked.
+    pub granted: Option<Granted>,
 }
 
 impl Store {
@@ -81,7 +108,9 @@ impl Store {
 
     /// True when the file went with it.
     pub async fn close_handle(&self, at: &ShareAt, file: FileId, handle: u64) -> Result<bool, Failure> {
-        self.change_tree(at, move |tree| close(tree, file, handle)).await
+        let gone = self.change_tree(at, move |tree| close(tree, file, handle)).await?;
+        self.breaks.all_have_looked().await;
+        Ok(gone)
     }
 
     /// Closed by somebody else than its client, whose gateway is told.
@@ -106,7 +135,7 @@ impl Store {
             let node = tree.node(file)?.ok_or(Refusal::ResourceNotFound)?;
             let parent = node.parent;
             let entry = entry(node, parent, standing.lease);
-            Ok(Opened { handle, done: Done::Opened, caching, epoch, breaking, entry })
+            Ok(Opened { handle, done: Done::Opened, caching, epoch, breaking, entry, granted: None })
         })
         .await
     }
@@ -140,7 +169,7 @@ fn open_there(
         (Wanted::Anything, true) if done != Done::Opened => return Err(Refusal::ResourceTypeMismatch.into()),
         (Wanted::Anything, _) | (Wanted::Directory, true) | (Wanted::File, false) => {}
     }
-    let mut opening = open.opening.clone();
+    let (granted, mut opening) = claimed(tree, &node, parent, done, open)?;
     opening.truncate = done != Done::Opened;
     if directory {
         opening.caching = Caching::NONE;
@@ -149,7 +178,7 @@ fn open_there(
     let mut standing = tree.standing(node.id)?;
     arbiter::permit_handle(&standing, node.id == FileId::ROOT)?;
     let judgement = arbiter::open(&opening, &standing, !directory && node.is_read_only(), now);
-    let (verdict, granted) = judged(judgement, || arbiter::open_obstacle(&opening, &standing))?;
+    let (verdict, cached) = judged(judgement, || arbiter::open_obstacle(&opening, &standing))?;
     let node = match (&verdict, done) {
         (Verdict::Go(_), Done::Overwritten | Done::Superseded) => overwrite(tree, &node, open)?,
         (Verdict::Go(_) | Verdict::Wait(_), _) => node,
@@ -160,14 +189,40 @@ fn open_there(
         return Ok(Attempt::Wait(standing.next_end()));
     }
     let before = standing.opens.clone();
-    let new = standing.admit(new_open(tree, open, now), opening.caching, granted);
+    let new = standing.admit(new_open(tree, open, &opening, now), opening.caching, cached);
     tree.write_back(node.id, &before, &standing);
     tree.enter(&node)?;
     let parent = parent.unwrap_or(FileId::ROOT);
     let breaking = new.breaking.is_some();
     let (handle, caching, epoch) = (new.handle, new.caching, new.epoch);
     let entry = entry(node, parent, standing.lease);
-    Ok(Attempt::Done(Box::new(Opened { handle, done, caching, epoch, breaking, entry })))
+    Ok(Attempt::Done(Box::new(Opened { handle, done, caching, epoch, breaking, entry, granted })))
+}
+
+/// What the descriptor of something that is there grants, and the opening with that.
+fn claimed(
+    tree: &mut Tree<'_, '_>,
+    node: &Node,
+    parent: Option<FileId>,
+    done: Done,
+    open: &OpenFile,
+) -> Decided<(Option<Granted>, Opening)> {
+    let Some(claim) = &open.claim else { return Ok((None, open.opening.clone())) };
+    let own = tree.permission_of(node.id)?;
+    let above = match parent {
+        Some(parent) => Some(tree.permission_of(parent)?),
+        None => None,
+    };
+    let rights = own.permit_open(above.as_ref(), &claim.who, claim.asked, done)?;
+    let maximal = own.maximal(above.as_ref(), &claim.who);
+    Ok((Some(Granted { rights, maximal }), with_rights(&open.opening, rights)?))
+}
+
+fn with_rights(opening: &Opening, rights: Rights) -> Result<Opening, Refusal> {
+    if opening.delete_on_close && !rights.has(Rights::DELETE) {
+        return Err(Refusal::AuthorizationPermissionMismatch);
+    }
+    Ok(Opening { access: arbiter::Access::of(rights), reach: Reach::of(rights), ..opening.clone() })
 }
 
 fn overwrite(tree: &mut Tree<'_, '_>, node: &Node, open: &OpenFile) -> Decided<Node> {
@@ -186,7 +241,19 @@ fn create(tree: &mut Tree<'_, '_>, reached: &Reached, open: &OpenFile) -> Decide
     if open.opening.delete_on_close && attributes.has(Attributes::READ_ONLY) && !directory {
         return Err(Refusal::ReadOnlyAttribute.into());
     }
-    let permission = tree.new_permission(open.new.permission.as_ref(), reached.parent, directory)?;
+    let who = open.claim.as_ref().map(|claim| &claim.who);
+    let permission = tree.new_permission(open.new.permission.as_ref(), reached.parent, directory, who)?;
+    let (granted, opening) = match &open.claim {
+        None => (None, open.opening.clone()),
+        Some(claim) => {
+            let parent = tree.permission_of(reached.parent)?;
+            let kind = if directory { Kind::Directory } else { Kind::File };
+            let rights = parent.permit_create(&claim.who, kind, claim.asked)?;
+            let own = tree.permission(permission)?.unwrap_or_else(Sddl::root);
+            let maximal = own.maximal(Some(&parent), &claim.who);
+            (Some(Granted { rights, maximal }), with_rights(&open.opening, rights)?)
+        }
+    };
     let spot = tree.spot(reached, permission);
     let now = tree.now();
     let smb = SetSmb { attributes: Some(SetAttributes::To(attributes)), ..SetSmb::default() };
@@ -197,20 +264,19 @@ fn create(tree: &mut Tree<'_, '_>, reached: &Reached, open: &OpenFile) -> Decide
     };
     tree.put_new(reached, &node)?;
     tree.happened(reached.parent, &[(Happened::Added, &node.name)], Filter::name(node.kind))?;
-    let asked =
-        Opening { caching: if directory { Caching::NONE } else { open.opening.caching }, ..open.opening.clone() };
+    let asked = Opening { caching: if directory { Caching::NONE } else { opening.caching }, ..opening };
     let mut standing = arbiter::Standing::default();
-    let (_, granted) = arbiter::open(&asked, &standing, false, now)?;
-    let new = standing.admit(new_open(tree, open, now), asked.caching, granted);
+    let (_, cached) = arbiter::open(&asked, &standing, false, now)?;
+    let new = standing.admit(new_open(tree, open, &asked, now), asked.caching, cached);
     tree.put_open(node.id, &new);
     tree.enter(&node)?;
     let (handle, caching, epoch) = (new.handle, new.caching, new.epoch);
     let entry = entry(node, reached.parent, standing.lease);
-    Ok(Attempt::Done(Box::new(Opened { handle, done: Done::Created, caching, epoch, breaking: false, entry })))
+    let done = Done::Created;
+    Ok(Attempt::Done(Box::new(Opened { handle, done, caching, epoch, breaking: false, entry, granted })))
 }
 
-fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, now: Timestamp) -> Open {
-    let opening = &open.opening;
+fn new_open(tree: &mut Tree<'_, '_>, open: &OpenFile, opening: &Opening, now: Timestamp) -> Open {
     Open {
         handle: tree.txn.stamp().0,
         session: open.session,

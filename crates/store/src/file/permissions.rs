@@ -1,7 +1,7 @@
 //! Create Permission, Get Permission, and what a new or changed entry's permission is.
 
 use lazuli_model::Refusal;
-use lazuli_model::file::{FileId, Format, PermissionKey, Sddl, SetPermission};
+use lazuli_model::file::{FileId, Format, PermissionKey, Principal, Sddl, SetPermission};
 
 use super::ShareAt;
 use super::tree::Tree;
@@ -53,16 +53,26 @@ impl Tree<'_, '_> {
         Err(Refusal::FileInvalidPermission.into())
     }
 
-    /// What something new in `parent` has.
+    /// The descriptor of an entry.
+    pub fn permission_of(&mut self, file: FileId) -> Decided<Sddl> {
+        let found = match self.node(file)?.map(|node| node.smb.permission) {
+            Some(key) => self.permission(key)?,
+            None => None,
+        };
+        Ok(found.unwrap_or_else(Sddl::root))
+    }
+
+    /// What something new in `parent` has; it is `maker`'s, if descriptors bind who makes it.
     pub fn new_permission(
         &mut self,
         set: Option<&SetPermission>,
         parent: FileId,
         directory: bool,
+        maker: Option<&Principal>,
     ) -> Decided<PermissionKey> {
         match self.set_permission(set, parent, directory)? {
             Some(key) => Ok(key),
-            None => self.inherited_permission(parent, directory),
+            None => self.inherited_permission(parent, directory, maker),
         }
     }
 
@@ -75,7 +85,7 @@ impl Tree<'_, '_> {
     ) -> Decided<Option<PermissionKey>> {
         match set {
             None | Some(SetPermission::Preserve) => Ok(None),
-            Some(SetPermission::Inherit) => self.inherited_permission(parent, directory).map(Some),
+            Some(SetPermission::Inherit) => self.inherited_permission(parent, directory, None).map(Some),
             Some(SetPermission::Text { text, format }) => {
                 let sddl = Sddl::parse(text, *format)?;
                 self.keep_permission(&sddl).map(Some)
@@ -87,12 +97,13 @@ impl Tree<'_, '_> {
         }
     }
 
-    fn inherited_permission(&mut self, parent: FileId, directory: bool) -> Decided<PermissionKey> {
-        let key = self.node(parent)?.map(|node| node.smb.permission);
-        let parents = match key {
-            Some(key) => self.permission(key)?,
-            None => None,
-        };
-        self.keep_permission(&parents.unwrap_or_else(Sddl::root).inherited(directory))
+    fn inherited_permission(
+        &mut self,
+        parent: FileId,
+        directory: bool,
+        maker: Option<&Principal>,
+    ) -> Decided<PermissionKey> {
+        let parents = self.permission_of(parent)?;
+        self.keep_permission(&parents.inherited(directory, maker))
     }
 }

@@ -1,7 +1,7 @@
 //! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
 
 use lazuli_model::file::arbiter::{Act, Obstacle};
-use lazuli_model::file::{Entry, Frozen, Kind, Node, Rename, Spot};
+use lazuli_model::file::{AskedRights, Entry, Frozen, Kind, Node, Principal, Rename, Rights, Spot};
 use lazuli_model::{Lease, Refusal};
 
 use super::rows::Name;
@@ -34,6 +34,8 @@ pub(super) enum Mover<'a> {
     Handle {
         replace: bool,
         frozen: Frozen,
+        /// Whom the descriptors at the destination bind.
+        who: Option<Principal>,
     },
 }
 
@@ -60,7 +62,10 @@ pub(super) fn move_entry(
     let from = node.parent;
     let (node, lease) = match mover {
         Mover::Rest(rename) => by_rest(tree, rename, &node, destination, replaced.as_ref())?,
-        Mover::Handle { replace, frozen } => {
+        Mover::Handle { replace, frozen, who } => {
+            if let Some(who) = who {
+                permit_destination(tree, &who, &node, destination, replaced.as_ref())?;
+            }
             (by_handle(tree, &node, destination, replaced.as_ref(), replace, frozen)?, tree.held(node.id)?.lease)
         }
     };
@@ -132,6 +137,22 @@ fn by_handle(
         }
     }
     Ok(node.moved(destination.parent, destination.name.as_str().to_owned(), frozen, tree.now()))
+}
+
+/// Who moves something makes it there, and deletes what it replaces.
+fn permit_destination(
+    tree: &mut Tree<'_, '_>,
+    who: &Principal,
+    node: &Node,
+    destination: &Reached,
+    replaced: Option<&Node>,
+) -> Decided<()> {
+    let parent = tree.permission_of(destination.parent)?;
+    parent.permit_create(who, node.kind, AskedRights { all: Rights::default(), most: false })?;
+    if let Some(other) = replaced {
+        tree.permission_of(other.id)?.permit_delete(&parent, who)?;
+    }
+    Ok(())
 }
 
 fn place(tree: &mut Tree<'_, '_>, destination: &Reached, name: String, node: Node, lease: Lease) -> Decided<Entry> {

@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use lazuli_engine::BoxFuture;
 use lazuli_model::file::arbiter::{self, Break, Standing, Verdict};
-use lazuli_model::file::{Entry, FileId, FilePath, Format, Frozen, Kind, Node, Sddl, SetBasic, SetPermission};
+use lazuli_model::file::{
+    Done, Entry, FileId, FilePath, Format, Frozen, Kind, Node, Principal, Sddl, SetBasic, SetPermission,
+};
 use lazuli_model::{Refusal, Timestamp};
 
 use super::get_file::FileReader;
@@ -15,7 +17,7 @@ use super::standing::judged;
 use super::tree::{Reached, Tree};
 use super::waits::{Attempt, Wait};
 use super::watches::{Filter, Happened};
-use super::{FileAt, HandleAt, ShareAt, Waiting, entry};
+use super::{FileAt, Granted, HandleAt, RightsClaim, ShareAt, Waiting, entry};
 use crate::sparse::{Batch, Fill, SparseReader, Stretch, ranges};
 use crate::transact::Decided;
 use crate::upload::{Broken, Source};
@@ -77,10 +79,24 @@ impl Store {
     }
 
     /// A file or a directory as a snapshot saw it.
-    pub async fn snapshot_entry(&self, at: &FileAt, snapshot: Timestamp) -> Result<Entry, Failure> {
+    pub async fn snapshot_entry(
+        &self,
+        at: &FileAt,
+        snapshot: Timestamp,
+        claim: Option<&RightsClaim>,
+    ) -> Result<(Entry, Option<Granted>), Failure> {
         self.look_tree(&at.share_at(), Some(snapshot), |tree| {
             let (node, parent) = tree.find(&at.path)?;
-            Ok(entry(node, parent, lazuli_model::Lease::Available))
+            let granted = match claim {
+                None => None,
+                Some(RightsClaim { who, asked }) => {
+                    let (own, above) = (tree.permission_of(node.id)?, tree.permission_of(parent)?);
+                    let above = Some(&above).filter(|_| node.id != FileId::ROOT);
+                    let rights = own.permit_open(above, who, *asked, Done::Opened)?;
+                    Some(Granted { rights, maximal: own.maximal(above, who) })
+                }
+            };
+            Ok((entry(node, parent, lazuli_model::Lease::Available), granted))
         })
         .await
     }
@@ -280,7 +296,7 @@ impl Store {
     pub async fn descriptor(&self, at: &HandleAt) -> Result<Vec<u8>, Failure> {
         self.look_tree(&at.share, at.snapshot, |tree| {
             let (node, _) = tree.through(at.file, at.handle)?;
-            Ok(tree.permission(node.smb.permission)?.unwrap_or_else(Sddl::root).to_bytes()?)
+            Ok(tree.permission_of(node.id)?.to_bytes()?)
         })
         .await
     }
@@ -295,7 +311,7 @@ impl Store {
         let (file, handle) = (at.file, at.handle);
         self.change_tree(&at.share, move |tree| {
             let (node, _) = tree.through(file, handle)?;
-            let current = tree.permission(node.smb.permission)?.unwrap_or_else(Sddl::root).to_bytes()?;
+            let current = tree.permission_of(file)?.to_bytes()?;
             let merged = merge(&current).ok_or(Refusal::FileInvalidPermission)?;
             let permission = tree.keep_permission(&Sddl::from_bytes(&merged)?)?;
             let changed = node.with_permission(permission, frozen, tree.now());
@@ -330,20 +346,21 @@ impl Store {
         to: FilePath,
         replace: bool,
         frozen: Frozen,
+        who: Option<&Principal>,
         waiting: &dyn Waiting,
     ) -> Result<Option<()>, Failure> {
         let (file, handle) = (at.file, at.handle);
         let mut wait = Wait::new(self, waiting);
         loop {
             let settled = wait.listen();
-            let to = to.clone();
+            let (to, who) = (to.clone(), who.cloned());
             let attempt = self.change_tree(&at.share, move |tree| {
                 let (node, mut standing) = tree.through(file, handle)?;
                 if let Verdict::Wait(breaks) = arbiter::rename(&standing, handle, tree.now())? {
                     tree.break_caches(file, &mut standing, &breaks);
                     return Ok(Attempt::Wait(standing.next_end()));
                 }
-                move_through(tree, &node, &to, replace, frozen)?;
+                move_through(tree, &node, &to, Mover::Handle { replace, frozen, who: who.clone() })?;
                 Ok(Attempt::Done(()))
             });
             match attempt.await? {
@@ -400,7 +417,7 @@ fn dispose(tree: &mut Tree<'_, '_>, file: FileId, handle: u64, pending: bool) ->
     Ok(Attempt::Done(()))
 }
 
-fn move_through(tree: &mut Tree<'_, '_>, node: &Node, to: &FilePath, replace: bool, frozen: Frozen) -> Decided<()> {
+fn move_through(tree: &mut Tree<'_, '_>, node: &Node, to: &FilePath, mover: Mover<'_>) -> Decided<()> {
     if node.id == FileId::ROOT {
         return Err(Refusal::CannotDeleteFileOrDirectory.into());
     }
@@ -409,7 +426,7 @@ fn move_through(tree: &mut Tree<'_, '_>, node: &Node, to: &FilePath, replace: bo
     let source = Reached { parent: node.parent, above: Vec::new(), name, found: Some(named) };
     let destination = tree.reach(to)?;
     let (from, old) = (node.parent, node.name.clone());
-    let moved = move_entry(tree, &source, &destination, Mover::Handle { replace, frozen })?;
+    let moved = move_entry(tree, &source, &destination, mover)?;
     let (parent, new, filter) = (moved.node.parent, moved.node.name.as_str(), Filter::name(node.kind));
     if parent == from {
         return tree.happened(parent, &[(Happened::RenamedFrom, &old), (Happened::RenamedTo, new)], filter);

@@ -2,10 +2,12 @@
 //!
 //! Held true: who waits listens before it looks, so that what settles in between is not missed; and it has a timer of its own, so that
 //! no other work has to go on for it to end. What is waited for is in the share's rows; these only say when to look again.
+//!
+//! Who waited has its turn before who comes later: a client that gives something up is answered when all who waited have looked again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lazuli_engine::BoxFuture;
@@ -29,7 +31,20 @@ pub(crate) struct Breaks {
     asked: Notify,
     /// A handle was closed, a break acknowledged, a lock given up; or time has passed.
     settled: Notify,
+    turns: Mutex<Turns>,
+    /// Somebody who waits has looked, or waits no more.
+    looked: Notify,
     alarm: OnceLock<Alarm>,
+}
+
+/// Who waits, and how much of what has settled each has seen.
+#[derive(Default)]
+struct Turns {
+    /// How often something has settled.
+    settled: u64,
+    /// Of each that waits, how often that was before its last look.
+    seen: HashMap<u64, u64>,
+    next: u64,
 }
 
 impl Breaks {
@@ -40,7 +55,25 @@ impl Breaks {
     }
 
     pub fn settle(&self) {
+        self.turns().settled += 1;
         self.settled.notify_waiters();
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends when all who wait have looked at what has settled until now. Not for those who wait themselves.
+    pub async fn all_have_looked(&self) {
+        let settled = self.turns().settled;
+        loop {
+            let mut looked = std::pin::pin!(self.looked.notified());
+            looked.as_mut().enable();
+            if self.turns().seen.values().all(|seen| *seen >= settled) {
+                return;
+            }
+            looked.await;
+        }
     }
 
     /// To be called before looking.
@@ -93,15 +126,43 @@ pub(super) struct Wait<'a> {
     store: &'a Store,
     waiting: &'a dyn Waiting,
     pub begun: bool,
+    /// Its number among those who wait, once it does.
+    number: Option<u64>,
+    /// What had settled before its last look.
+    seen: u64,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.store.breaks.turns().seen.remove(&number);
+            self.store.breaks.looked.notify_waiters();
+        }
+    }
 }
 
 impl<'a> Wait<'a> {
     pub fn new(store: &'a Store, waiting: &'a dyn Waiting) -> Self {
-        Self { store, waiting, begun: false }
+        Self { store, waiting, begun: false, number: None, seen: 0 }
     }
 
-    pub fn listen(&self) -> Pin<Box<Notified<'a>>> {
-        self.store.breaks.listen()
+    /// To be called before each look.
+    pub fn listen(&mut self) -> Pin<Box<Notified<'a>>> {
+        let settled = self.store.breaks.listen();
+        self.seen = self.store.breaks.turns().settled;
+        settled
+    }
+
+    /// It has looked, and goes on waiting.
+    fn has_looked(&mut self) {
+        let breaks = &self.store.breaks;
+        let mut turns = breaks.turns();
+        let next = turns.next;
+        let number = *self.number.get_or_insert(next);
+        turns.next = next.max(number + 1);
+        turns.seen.insert(number, self.seen);
+        drop(turns);
+        breaks.looked.notify_waiters();
     }
 
     /// Waits until it is worth another look. False when the caller does not want to.
@@ -109,6 +170,7 @@ impl<'a> Wait<'a> {
         if !std::mem::replace(&mut self.begun, true) {
             self.waiting.begins();
         }
+        self.has_looked();
         let now = self.store.now();
         // What settles at another gateway wakes nobody here.
         let until = match &self.store.sharing {

@@ -44,7 +44,7 @@ fn check(sddl: &Sddl) {
         }
     }
     for by_directory in [true, false] {
-        let inherited = sddl.inherited(by_directory);
+        let inherited = sddl.inherited(by_directory, None);
         inherited.to_format(Format::Binary).expect("what is inherited has a binary form");
     }
 }

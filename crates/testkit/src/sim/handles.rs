@@ -174,6 +174,7 @@ impl Client {
             again: false,
         };
         let open = OpenFile {
+            claim: None,
             session: self.session,
             gateway: 7,
             client: "10.0.0.9:445".into(),

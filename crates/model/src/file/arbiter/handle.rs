@@ -2,6 +2,7 @@
 
 use super::cache::{breaks, granted, lowered, stale};
 use super::{Access, Break, Cache, Caching, Lock, Obstacle, Open, Standing, Verdict, clashes, first_lock};
+use crate::file::Rights;
 use crate::{Lease, Refusal, Timestamp};
 
 /// Handles of one file or directory at a time, as Azure has it; the root directory may have more.
@@ -18,6 +19,17 @@ pub enum Reach {
     /// Also the security descriptor: this breaks oplocks, and no leases.
     Security,
     Content,
+}
+
+impl Reach {
+    pub fn of(rights: Rights) -> Reach {
+        let looks = Rights::READ_ATTRIBUTES.with(Rights::WRITE_ATTRIBUTES).with(Rights::SYNCHRONIZE);
+        match rights.without(looks) {
+            rest if rest == Rights::default() => Reach::Attributes,
+            rest if rest == Rights::READ_CONTROL => Reach::Security,
+            _ => Reach::Content,
+        }
+    }
 }
 
 /// What a client asks for when it opens a file.

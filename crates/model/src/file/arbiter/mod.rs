@@ -22,6 +22,7 @@ pub use rest::{Act, admit, obstacle};
 
 use serde::{Deserialize, Serialize};
 
+use crate::file::Rights;
 use crate::{Lease, Refusal, Timestamp};
 
 /// What a handle may do with the file; or, as its sharing, what others may do meanwhile.
@@ -41,6 +42,15 @@ impl Access {
 
     pub const fn and(self, other: Access) -> Access {
         Access { read: self.read || other.read, write: self.write || other.write, delete: self.delete || other.delete }
+    }
+
+    /// What rights come to where handles meet.
+    pub fn of(rights: Rights) -> Access {
+        Access {
+            read: rights.has_any(Rights::READ_DATA.with(Rights::EXECUTE)),
+            write: rights.has_any(Rights::WRITE_DATA.with(Rights::APPEND_DATA)),
+            delete: rights.has(Rights::DELETE),
+        }
     }
 
     pub fn within(self, other: Access) -> bool {

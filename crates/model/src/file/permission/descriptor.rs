@@ -3,35 +3,39 @@
 /// Owner, group and what each may do. All three are required of a file's permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    owner: Sid,
-    group: Sid,
-    dacl: Acl,
+    pub owner: Sid,
+    pub group: Sid,
+    /// Without one (`D:NO_ACCESS_CONTROL`), everybody may do everything.
+    pub dacl: Option<Acl>,
     sacl: Option<Acl>,
     /// The text says `S:NO_ACCESS_CONTROL`.
     no_sacl: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Sid {
+pub(super) struct Sid {
     authority: u64,
     parts: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Acl {
+pub(super) struct Acl {
     protected: bool,
     inherit_request: bool,
     inherited: bool,
-    aces: Vec<Ace>,
+    pub aces: Vec<Ace>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Ace {
-    kind: u8,
+pub(super) struct Ace {
+    pub kind: u8,
     flags: u8,
-    rights: u32,
-    sid: Sid,
+    pub rights: u32,
+    pub sid: Sid,
 }
+
+/// SDDL's word for a list that is not there.
+const NO_LIST: &str = "NO_ACCESS_CONTROL";
 
 const OBJECT_INHERIT: u8 = 0x1;
 const CONTAINER_INHERIT: u8 = 0x2;
@@ -39,7 +43,7 @@ const NO_PROPAGATE: u8 = 0x4;
 const INHERIT_ONLY: u8 = 0x8;
 const INHERITED: u8 = 0x10;
 
-const KINDS: [(&str, u8); 3] = [("A", 0), ("D", 1), ("AU", 2)];
+const KINDS: [(&str, u8); 3] = [("A", Ace::ALLOWED), ("D", Ace::DENIED), ("AU", 2)];
 const FLAGS: [(&str, u8); 7] = [
     ("OI", OBJECT_INHERIT),
     ("CI", CONTAINER_INHERIT),
@@ -79,6 +83,16 @@ const RIGHTS: [(&str, u32); 22] = [
 /// What generic rights are for files.
 const GENERIC: [(u32, u32); 4] =
     [(0x1000_0000, 0x001F_01FF), (0x2000_0000, 0x0012_00A0), (0x4000_0000, 0x0012_0116), (0x8000_0000, 0x0012_0089)];
+
+/// With generic rights as what they are for files.
+pub(super) fn specific(rights: u32) -> u32 {
+    let generic = GENERIC.iter().filter(|(generic, _)| rights & generic != 0);
+    generic.fold(rights & 0x0FFF_FFFF, |all, (_, meant)| all | meant)
+}
+
+pub(super) fn is_inherit_only(ace: &Ace) -> bool {
+    ace.flags & INHERIT_ONLY != 0
+}
 
 /// Those that need no domain to be known.
 const ALIASES: [(&str, u64, &[u32]); 30] = [
@@ -124,8 +138,11 @@ impl Descriptor {
             match section {
                 "O:" if owner.is_none() => owner = Some(Sid::take(&mut rest)?),
                 "G:" if group.is_none() => group = Some(Sid::take(&mut rest)?),
-                "D:" if dacl.is_none() => dacl = Some(Acl::take(&mut rest)?),
-                "S:" if sacl.is_none() && !no_sacl => match rest.strip_prefix("NO_ACCESS_CONTROL") {
+                "D:" if dacl.is_none() => match rest.strip_prefix(NO_LIST) {
+                    Some(after) => (rest, dacl) = (after, Some(None)),
+                    None => dacl = Some(Some(Acl::take(&mut rest)?)),
+                },
+                "S:" if sacl.is_none() && !no_sacl => match rest.strip_prefix(NO_LIST) {
                     Some(after) => (rest, no_sacl) = (after, true),
                     None => sacl = Some(Acl::take(&mut rest)?),
                 },
@@ -141,17 +158,32 @@ impl Descriptor {
     }
 
     pub(super) fn to_text(&self) -> String {
-        let sacl = self.sacl.as_ref().map_or("NO_ACCESS_CONTROL".to_owned(), Acl::to_text);
-        format!("O:{}G:{}D:{}S:{sacl}", self.owner.to_text(), self.group.to_text(), self.dacl.to_text())
+        let list = |list: &Option<Acl>| list.as_ref().map_or(NO_LIST.to_owned(), Acl::to_text);
+        let (dacl, sacl) = (list(&self.dacl), list(&self.sacl));
+        format!("O:{}G:{}D:{dacl}S:{sacl}", self.owner.to_text(), self.group.to_text())
     }
 
-    /// What something new below gets of it ([MS-DTYP] 2.5.3.4). That it was inherited is only said where inheritance is automatic.
-    pub(super) fn inherited(&self, by_directory: bool) -> Self {
-        let automatic = if self.dacl.inherited { INHERITED } else { 0 };
-        let aces = self.dacl.aces.iter().flat_map(|ace| ace.inherited(by_directory, self));
-        let aces = aces.map(|ace| Ace { flags: ace.flags | automatic, ..ace }).collect();
-        let dacl = Acl { inherited: self.dacl.inherited, aces, ..Acl::default() };
-        Self { dacl, sacl: None, no_sacl: true, ..self.clone() }
+    pub(super) fn owned_by(self, owner: Sid, group: Sid) -> Self {
+        Self { owner, group, ..self }
+    }
+
+    /// What something new below gets of it ([MS-DTYP] 2.5.3.4), owned by who makes it; by the directory's owner, if nobody is named.
+    /// That it was inherited is only said where inheritance is automatic. Where nothing is passed on, it is its owner's and the system's.
+    pub(super) fn inherited(&self, by_directory: bool, maker: Option<(Sid, Sid)>) -> Self {
+        let (owner, group) = maker.unwrap_or_else(|| (self.owner.clone(), self.group.clone()));
+        let (passed, automatic) = match &self.dacl {
+            Some(dacl) => (dacl.aces.as_slice(), dacl.inherited),
+            None => (&[][..], false),
+        };
+        let flag = if automatic { INHERITED } else { 0 };
+        let aces = passed.iter().flat_map(|ace| ace.inherited(by_directory, &owner, &group));
+        let mut aces: Vec<Ace> = aces.map(|ace| Ace { flags: ace.flags | flag, ..ace }).collect();
+        if aces.is_empty() {
+            let full = |sid: Sid| Ace { kind: Ace::ALLOWED, flags: 0, rights: RIGHTS[0].1, sid };
+            aces = vec![full(owner.clone()), full(Sid::new(5, &[18]))];
+        }
+        let dacl = Some(Acl { inherited: automatic, aces, ..Acl::default() });
+        Self { owner, group, dacl, sacl: None, no_sacl: true }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -160,7 +192,7 @@ impl Descriptor {
         const SACL: u16 = 0x10;
         let control = SELF_RELATIVE
             | DACL
-            | self.dacl.control()
+            | self.dacl.as_ref().map_or(0, Acl::control)
             | self.sacl.as_ref().map_or(0, |sacl| SACL | (sacl.control() << 1));
         let mut bytes = vec![1, 0];
         bytes.extend_from_slice(&control.to_le_bytes());
@@ -168,7 +200,7 @@ impl Descriptor {
             Some(self.owner.to_bytes()),
             Some(self.group.to_bytes()),
             self.sacl.as_ref().map(Acl::to_bytes),
-            Some(self.dacl.to_bytes()),
+            self.dacl.as_ref().map(Acl::to_bytes),
         ];
         let mut offset = 20_u32;
         for part in &parts {
@@ -194,12 +226,24 @@ impl Descriptor {
             (true | false, _) => None,
         };
         let no_sacl = sacl.is_none();
-        let dacl = Acl::from_bytes(part(16)?, control)?;
+        let dacl = match (control & 0x4 != 0, part(16)) {
+            (true | false, Some(at)) => Some(Acl::from_bytes(at, control)?),
+            (true, None) => None,
+            (false, None) => return None,
+        };
         Some(Self { owner: Sid::from_bytes(part(4)?)?, group: Sid::from_bytes(part(8)?)?, dacl, sacl, no_sacl })
     }
 }
 
 impl Sid {
+    pub(super) fn new(authority: u64, parts: &[u32]) -> Self {
+        Self { authority, parts: parts.to_vec() }
+    }
+
+    pub(super) fn as_parts(&self) -> (u64, &[u32]) {
+        (self.authority, &self.parts)
+    }
+
     /// `BA`, or `S-1-5-32-544`; `rest` begins after it.
     fn take(rest: &mut &str) -> Option<Self> {
         if !rest.starts_with("S-") {
@@ -220,7 +264,7 @@ impl Sid {
         (1..=15).contains(&parts.len()).then_some(Self { authority, parts })
     }
 
-    fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let alias = ALIASES.iter().find(|(_, authority, parts)| *authority == self.authority && *parts == self.parts);
         match alias {
             Some((name, ..)) => (*name).to_owned(),
@@ -311,6 +355,9 @@ impl Acl {
 }
 
 impl Ace {
+    pub(super) const ALLOWED: u8 = 0;
+    pub(super) const DENIED: u8 = 1;
+
     /// `A;OICI;FA;;;BA`
     fn from_text(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split(';').collect();
@@ -335,12 +382,12 @@ impl Ace {
     }
 
     /// The entries that take its place in something new: one that counts there, one that is only passed on, both, or none.
-    fn inherited(&self, by_directory: bool, parent: &Descriptor) -> Vec<Self> {
+    fn inherited(&self, by_directory: bool, owner: &Sid, group: &Sid) -> Vec<Self> {
         let (objects, containers) = (self.flags & OBJECT_INHERIT != 0, self.flags & CONTAINER_INHERIT != 0);
         let audit = self.flags & 0xC0;
         let passed = audit | self.flags & (OBJECT_INHERIT | CONTAINER_INHERIT);
         let stops = self.flags & NO_PROPAGATE != 0;
-        let counts = |flags: u8| self.meant(parent, flags);
+        let counts = |flags: u8| self.meant(owner, group, flags);
         let passes = || Self { flags: passed | INHERIT_ONLY, ..self.clone() };
         match (by_directory, objects, containers) {
             (false, true, _) => vec![counts(audit)],
@@ -356,17 +403,13 @@ impl Ace {
     }
 
     /// With those meant by CREATOR OWNER and CREATOR GROUP, and generic rights as what they are for files.
-    fn meant(&self, parent: &Descriptor, flags: u8) -> Self {
+    fn meant(&self, owner: &Sid, group: &Sid, flags: u8) -> Self {
         let sid = match (self.sid.authority, self.sid.parts.as_slice()) {
-            (3, [0]) => &parent.owner,
-            (3, [1]) => &parent.group,
+            (3, [0]) => owner,
+            (3, [1]) => group,
             (_, _) => &self.sid,
         };
-        let mut rights = self.rights & 0x0FFF_FFFF;
-        for (generic, specific) in GENERIC {
-            rights |= if self.rights & generic != 0 { specific } else { 0 };
-        }
-        Self { kind: self.kind, flags, rights, sid: sid.clone() }
+        Self { kind: self.kind, flags, rights: specific(self.rights), sid: sid.clone() }
     }
 
     fn to_bytes(&self) -> Vec<u8> {

@@ -70,7 +70,7 @@ impl Door {
             gateway: gateway.id,
             accounts: Arc::new(|name, _| {
                 let keys = [KEY.to_owned(), KEY.to_owned()];
-                let known = Admission::Known { keys, encryption: Encryption::Offered };
+                let known = Admission::Known { keys, encryption: Encryption::Offered, bound: false };
                 Box::pin(async move { if name.as_str() == ACCOUNT { known } else { Admission::Unknown } })
             }),
             random,

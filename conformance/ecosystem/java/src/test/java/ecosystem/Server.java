@@ -10,6 +10,11 @@ final class Server {
     static final String KEY = part("AccountKey");
     static final String FILE_ENDPOINT = part("FileEndpoint");
 
+    static final int SMB_PORT = Integer.parseInt(required("LAZULI_SMB_PORT"));
+
+    /** What a tree of files has: empty, one byte, a block, a little more than a client's buffer, several requests. */
+    static final int[] LENGTHS = {0, 1, 4096, 65537, 3_000_000};
+
     private Server() {}
 
     static String unique() {
