@@ -136,6 +136,12 @@ fn prepare(base64: &str) -> Result<hmac::Key, BadKey> {
 }
 
 impl Account {
+    /// Whether what `other` signs is this account's.
+    pub fn shares_key_with(&self, other: &Account) -> bool {
+        let text = b"whether two accounts have a key in common";
+        self.name == other.name && other.keys.iter().any(|key| self.signed(text, hmac::sign(key, text).as_ref()))
+    }
+
     pub fn name(&self) -> &AccountName {
         &self.name
     }

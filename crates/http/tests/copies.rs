@@ -2,7 +2,7 @@
 
 mod client;
 
-use client::{Client, Server, account_sas, start};
+use client::{ACCOUNT, Client, OTHER, Server, account_sas, start};
 
 const VERSION: (&str, &str) = ("x-ms-version", "2021-08-06");
 const NEWER: (&str, &str) = ("x-ms-version", "2025-11-05");
@@ -72,6 +72,22 @@ async fn a_public_source_needs_no_signature() {
     let wrong = ("x-ms-source-content-md5", "AAAAAAAAAAAAAAAAAAAAAA==");
     let refused = client.send("PUT", "/con/whole", &[VERSION, KIND, ("x-ms-copy-source", own), wrong], b"").await;
     assert_eq!((refused.status, refused.header("x-ms-error-code")), (400, Some("Md5Mismatch")));
+}
+
+/// An account that is reached over TLS alone is so as a source, too, whatever the address says.
+#[tokio::test]
+async fn a_source_is_reached_as_its_account_may_be() {
+    let server = start();
+    let mut client = with_blob(&server).await;
+    let mut other = Client::of_account(&server, OTHER);
+    assert_eq!(other.send("PUT", "/con?restype=container", &[VERSION], b"").await.status, 201);
+    let source = format!("https://127.0.0.1/{ACCOUNT}/con/b?{}", account_sas());
+    let headers = [VERSION, ("x-ms-copy-source", source.as_str()), SYNC];
+    assert_eq!(other.send("PUT", "/con/copy", &headers, b"").await.status, 202);
+    server.set(&[("secure-transfer", "on")]).await;
+    assert_eq!(client.send("GET", "/con/b", &[VERSION], b"").await.status, 400);
+    let refused = other.send("PUT", "/con/copy", &headers, b"").await;
+    assert_eq!((refused.status, refused.header("x-ms-error-code")), (400, Some("CannotVerifyCopySource")));
 }
 
 /// Newer versions name what the source answered.

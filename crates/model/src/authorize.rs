@@ -139,14 +139,25 @@ pub enum Proof<'a> {
     ServiceSas(&'a Terms, &'a [StoredPolicy]),
     /// The roles of a token's holder.
     Roles(&'a [Granted]),
-    /// A SAS that the holder of a token signed: it may what both may. `for_other`: another user is named in it, for whom the lists are asked.
+    /// A SAS that the holder of a token signed: it may what both may.
     Delegated {
         terms: &'a Terms,
         roles: &'a [Granted],
-        for_other: bool,
+        lists: ListsOf,
     },
     /// None. The public access of the container, if there is one.
     Nothing(Option<PublicAccess>),
+}
+
+/// For whom the access control lists are asked where a SAS was signed by the holder of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListsOf {
+    /// The signer, where no role says enough.
+    Signer,
+    /// The signer in any case: the SAS says so.
+    SignerAlways,
+    /// Another user whom the SAS names. The signer needs a role that says enough: nobody lends a right by naming its owner.
+    Other,
 }
 
 /// What was allowed.
@@ -173,13 +184,17 @@ pub fn authorize(right: &Proof<'_>, need: &Need<'_>) -> Result<Allowed, Refusal>
         }
         Proof::ServiceSas(terms, policies) => by_service_sas(terms, policies, need),
         Proof::Roles(roles) => by_roles(roles, need),
-        Proof::Delegated { terms, roles, for_other } => {
+        Proof::Delegated { terms, roles, lists } => {
             let allowed = by_service_sas(terms, &[], need)?;
-            // "Create a user delegation SAS": the lists are asked for this user.
-            let by_lists = match for_other {
-                false => by_roles(roles, need)?.by_lists,
-                true if need.has_lists => true,
-                true => return Err(Refusal::AuthorizationFailure),
+            // "Create a user delegation SAS": the owner of the key needs the right, and the lists are asked for the user besides.
+            let by_lists = match lists {
+                ListsOf::Signer => by_roles(roles, need)?.by_lists,
+                ListsOf::SignerAlways | ListsOf::Other if !need.has_lists => return Err(Refusal::AuthorizationFailure),
+                ListsOf::SignerAlways => true,
+                ListsOf::Other if by_roles(roles, need)?.by_lists => {
+                    return Err(Refusal::AuthorizationPermissionMismatch);
+                }
+                ListsOf::Other => true,
             };
             Ok(Allowed { by_lists, ..allowed })
         }

@@ -59,8 +59,7 @@ impl Admin {
     /// Whether `header` (of Authorization) has the token, and the peer is this machine.
     pub fn admits(&self, header: Option<&str>, peer: IpAddr, own: IpAddr) -> bool {
         let given = header.and_then(|header| header.strip_prefix("Bearer ")).unwrap_or_default();
-        let local = peer.to_canonical().is_loopback() || peer == own;
-        local && same(given.as_bytes(), self.token.as_bytes())
+        is_local(peer, own) && same(given.as_bytes(), self.token.as_bytes())
     }
 }
 
@@ -71,6 +70,11 @@ impl Drop for Admin {
             let _ = std::fs::remove_file(file);
         }
     }
+}
+
+/// Whether a peer is this machine.
+pub fn is_local(peer: IpAddr, own: IpAddr) -> bool {
+    peer.to_canonical().is_loopback() || peer == own
 }
 
 /// In a time that does not tell where they differ.

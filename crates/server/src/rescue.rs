@@ -2,12 +2,15 @@
 //! damaged, neither writes to the directory in question. Where no file is damaged, `check` opens it, as a start would, and compares
 //! what the records say of each other.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use lazuli_engine::content;
 use lazuli_engine::embedded::{self, Embedded, Report};
 use lazuli_store::{Audit, Store};
+
+use crate::{admin, secrets};
 
 /// Goes over all that is stored. What is damaged makes it fail.
 pub fn check(location: &Path) -> Result<String, String> {
@@ -49,10 +52,37 @@ fn check_records(location: &Path) -> Result<String, String> {
 
 /// Copies what is whole to a new directory, and lists what is not.
 pub fn salvage(location: &Path, to: &Path) -> Result<String, String> {
+    if is_within(to, location) {
+        return Err(format!(
+            "{} is within {}, which is only read: choose another directory",
+            to.display(),
+            location.display()
+        ));
+    }
     let report = embedded::salvage(location, to, &mut tell).map_err(|error| error.to_string())?;
     let counts = counts(&report);
     let lost = if report.damage.is_empty() { "nothing is lost".into() } else { list(&report) };
-    Ok(format!("{counts}\n{lost}\nwhat is whole is in {}\n", to.display()))
+    let key = copy_key_file(location, to)?;
+    Ok(format!("{counts}\n{lost}\n{key}what is whole is in {}\n", to.display()))
+}
+
+/// Whether `path`, which need not be there, is `directory` or below it. Links are followed as far as there are any.
+fn is_within(path: &Path, directory: &Path) -> bool {
+    let (Ok(path), Ok(directory)) = (std::path::absolute(path), directory.canonicalize()) else { return false };
+    path.ancestors().find_map(|there| there.canonicalize().ok()).is_some_and(|there| there.starts_with(&directory))
+}
+
+/// Without it what is sealed cannot be opened, and no server starts there.
+fn copy_key_file(location: &Path, to: &Path) -> Result<String, String> {
+    let (from, to) = (secrets::key_file(location, None), secrets::key_file(to, None));
+    match std::fs::read(&from) {
+        Ok(text) => {
+            admin::write_private(&to, &text).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+            Ok(format!("the key file {} was copied, too\n", from.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Ok(format!("the key file {} cannot be read: {error}\n", from.display())),
+    }
 }
 
 fn tell(what: &str) {

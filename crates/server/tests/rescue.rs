@@ -66,6 +66,9 @@ fn a_damaged_log_is_refused_listed_and_salvaged() {
         let text = |path: &Path| path.display().to_string();
         let server = Server::start(BINARY, &data, &[]).expect("it starts");
         fill(&server);
+        // Its keys are sealed under a key file beside the data.
+        let (made, said) = run(&["account", "--location", &text(&data), "create", "sealed1"]);
+        assert!(made, "{said}");
         if killed {
             server.kill().expect("it was alive")
         } else {
@@ -90,11 +93,19 @@ fn a_damaged_log_is_refused_listed_and_salvaged() {
         }
         let (sound, said) = run(&["check", "--location", &text(&data)]);
         assert!(!sound && said.contains(&format!("at byte {batch}, batch 30 has a head")), "{said}");
+        let within = data.join("saved");
+        let (saved_some, said) = run(&["salvage", "--location", &text(&data), "--to", &text(&within)]);
+        assert!(!saved_some && said.contains("which is only read") && !within.exists(), "{said}");
         let (saved_some, said) = run(&["salvage", "--location", &text(&data), "--to", &text(&saved)]);
         assert!(saved_some && said.contains("batches 30 to 30 are lost"), "{said}");
         assert!(files(&data) == before, "neither the server nor the commands changed anything");
         let server = Server::start(BINARY, &saved, &[]).expect("it starts");
         assert_eq!(count(&server), BLOBS - 1, "all but the blob of that batch");
+        let key = std::fs::metadata(saved.join("secrets.key")).expect("it was copied");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777, 0o600);
+        let keys = |at: &Path| run(&["account", "--location", &text(at), "show", "sealed1", "--keys"]).1;
+        let shown = keys(&saved);
+        assert!(shown.contains("=="), "{shown}");
         server.stop().expect("it stops");
 
         std::fs::write(&log, whole).expect("writes");

@@ -10,8 +10,8 @@ use lazuli_model::blob::{ContentHeaders, Encryption, ReadBlob};
 use lazuli_model::lake::{
     Acl, AppendData, Caller, Change, CreatePath, FlushData, LakePath, Mode, RenamePath, SetAccessControl,
 };
-use lazuli_model::{Conditions, Refusal};
-use lazuli_store::{AccessWalk, DeletePath, DeletedPath, Entry, Failure, ListBlobs, ListPaths, PathAt, Store};
+use lazuli_model::{BlobName, Conditions, Refusal};
+use lazuli_store::{AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, ListBlobs, ListPaths, PathAt, Store};
 use world::*;
 
 /// A file has its bytes.
@@ -363,6 +363,11 @@ async fn a_deleted_path_comes_back_with_what_was_below() {
     assert_eq!((world.rows().as_str(), world.content.size()), ("M1 a1 b1 c1", 0));
 }
 
+fn blob_at(path: &str) -> BlobAt {
+    let container = container("box");
+    BlobAt { account: container.account, container: container.container, blob: BlobName::parse(path).unwrap() }
+}
+
 fn bound(oid: &str) -> Caller {
     Caller { oid: Some(oid.to_owned()), groups: Vec::new(), is_bound: true }
 }
@@ -403,6 +408,33 @@ async fn lists_are_asked_by_both_doors() {
     assert_eq!(made.node.unwrap().access.owner, "alice");
     assert_eq!(world.store.list_paths(&at("open/closed"), list).await.unwrap().items.len(), 2);
     world.delete("open/closed/file", None).await.unwrap();
+}
+
+/// It puts a name into a directory, so it asks the directory's list, by either door.
+#[tokio::test]
+async fn undelete_asks_the_list_of_the_directory() {
+    let mut world = World::plain();
+    file_system(&world).await;
+    let (account, soft) = (container("box").account, vec![("blob-soft-delete".to_owned(), "1".to_owned())]);
+    world.store.set_account(&account, soft).await.unwrap();
+    world.put("d/file", b"x").await.unwrap();
+    let owner = world.store.clone();
+    let set = |path: &'static str, acl: &'static str| {
+        let (store, acl) = (owner.clone(), Some(Acl::parse(acl, false).unwrap()));
+        async move { store.set_access_control(&at(path), SetAccessControl { acl, ..Default::default() }).await.unwrap() }
+    };
+    set("", "user::rwx,group::---,other::--x").await;
+    set("d", "user::rwx,user:alice:r-x,group::---,other::---").await;
+    let DeletedPath::Kept(id) = owner.delete_path(&at("d/file"), DeletePath::default()).await.unwrap() else {
+        panic!("it was to be kept")
+    };
+    let denied = Some(Failure::Refused(Refusal::AuthorizationPermissionMismatch));
+    world.store = owner.acting_for(bound("alice"));
+    assert_eq!(world.store.undelete_path(&at("d/file"), id).await.err(), denied);
+    assert_eq!(world.store.undelete_blob(&blob_at("d/file")).await.err(), denied);
+    set("d", "user::rwx,user:alice:-wx,group::---,other::---").await;
+    world.store.undelete_blob(&blob_at("d/file")).await.unwrap();
+    assert_eq!(paths(&owner, "d").await, ["d/file"]);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use lazuli_model::Version;
 pub use lazuli_model::access::{Letters, Openness};
-use lazuli_model::authorize::{Allowed, Need, Proof};
+use lazuli_model::authorize::{Allowed, ListsOf, Need, Proof};
 use lazuli_model::lake::Caller;
 use lazuli_model::roles::Action;
 use lazuli_model::service::Of;
@@ -204,8 +204,12 @@ pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&
             Ok(Grant { principal: Some(principal.clone()), ..grant(Proof::Roles(&principal.granted))? })
         }
         Identity::Delegated(sas, principal) => {
-            let for_other = !field(head, "suoid").is_empty();
-            let right = Proof::Delegated { terms: &sas.terms, roles: &principal.granted, for_other };
+            let lists = match field(head, "suoid") {
+                "" => ListsOf::Signer,
+                user if user == principal.oid => ListsOf::SignerAlways,
+                _ => ListsOf::Other,
+            };
+            let right = Proof::Delegated { terms: &sas.terms, roles: &principal.granted, lists };
             Ok(Grant { principal: Some(principal.clone()), ..by_sas(sas, head, grant(right)?)? })
         }
         Identity::Anonymous => {
@@ -283,7 +287,10 @@ pub fn caller(identity: &Identity, grant: &Grant, head: &Head) -> Caller {
             Caller { oid: Some(principal.oid.clone()), groups: principal.groups.clone(), is_bound: grant.by_lists }
         }
         Identity::Delegated(_, principal) => Caller {
-            oid: named("suoid").or_else(|| named("saoid")).or_else(|| Some(principal.oid.clone())),
+            // `saoid` acts by what the signer may: what it makes is its own, and the lists are asked for the signer.
+            oid: named("suoid")
+                .or_else(|| named("saoid").filter(|_| !grant.by_lists))
+                .or_else(|| Some(principal.oid.clone())),
             groups: Vec::new(),
             is_bound: grant.by_lists,
         },

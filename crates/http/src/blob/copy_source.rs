@@ -14,7 +14,7 @@ use lazuli_store::Reader;
 use crate::auth::Grant;
 use crate::blob::{encryption, headers};
 use crate::file;
-use crate::head::{Head, Service};
+use crate::head::{Head, Query, Service};
 use crate::operation::{By, Second};
 use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::{Ask, Naming};
@@ -85,7 +85,7 @@ pub async fn open(ask: &mut Ask, family: Family, rehydrates: bool, tags: bool) -
 
 fn uri_has_signature(url: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').any(|pair| pair.split('=').next().is_some_and(|name| name.eq_ignore_ascii_case("sig")))
+    Query::parse(query).is_ok_and(|query| query.raw("sig").is_some())
 }
 
 /// Rule B1, where the target is written as a body would be.

@@ -44,7 +44,7 @@ pub const MOVED: Spec = Spec {
 pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let to = own::path_at(&ask.head)?;
     let from = source(ask).await?;
-    let rename = parse(&ask.head)?;
+    let rename = RenamePath { create_only: !ask.grant.may_overwrite, ..parse(&ask.head)? };
     let moved = ask.store.rename_path(&from, &to, rename).await?;
     let answer = Answer::new(StatusCode::CREATED);
     Ok(if ask.head.has(Since::PathEncrypted) { answer.etag(moved.etag, moved.modified) } else { answer })
@@ -83,5 +83,6 @@ fn parse(head: &Head) -> Result<RenamePath, Refusal> {
         source_lease: head.opt("x-ms-source-lease-id", LeaseId::parse)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
+        create_only: false,
     })
 }

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
+use lazuli_model::account::Transport;
 
 use super::{Ask, Edge};
 use crate::auth::{self, Grant, Identity};
@@ -94,9 +95,12 @@ impl Edge {
     /// Whether the source of a copy may be read, by what it was named with. `owned`: a source that names nobody is the owner's.
     pub(crate) async fn admit_source(&self, second: &Second, head: &Head, owned: bool) -> Result<Grant, Failure> {
         self.accounts.learn(&head.account, &self.store).await?;
-        // The source's account is reached from where the request came from.
+        // The source's account is reached from where the request came from, and over its connection.
         if let Some(account) = self.accounts.get(&head.account) {
             account.settings().permit_network(head.peer)?;
+            if !head.secure {
+                account.settings().permit_transport(&head.account, Transport::Plain)?;
+            }
         }
         let named = head.query.get("sig").is_some() || head.text("authorization").is_some();
         let identity = if owned && !named { Identity::Owner } else { auth::identify(head, &self.accounts)? };

@@ -15,11 +15,15 @@ use lazuli_store::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 pub const ACCOUNT: &str = "devstoreaccount1";
+/// Another one, with the same key.
+pub const OTHER: &str = "otheraccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 pub fn accounts() -> Accounts {
     let mut accounts = Accounts::new();
-    accounts.add(AccountName::parse(ACCOUNT).unwrap(), &[KEY]).unwrap();
+    for name in [ACCOUNT, OTHER] {
+        accounts.add(AccountName::parse(name).unwrap(), &[KEY]).unwrap();
+    }
     accounts
 }
 
@@ -146,6 +150,7 @@ pub struct Client {
     store: Store,
     accounts: Accounts,
     signs: bool,
+    account: &'static str,
     service: Service,
     /// Bytes read beyond the last answer.
     held: Vec<u8>,
@@ -169,7 +174,12 @@ impl Client {
             let (_run, stop) = tokio::sync::watch::channel(false);
             edge.serve(far, peer, service, transport, stop).await;
         });
-        Self { pipe: near, store: server.store.clone(), accounts: accounts(), signs: true, service, held: Vec::new() }
+        let (store, accounts) = (server.store.clone(), accounts());
+        Self { pipe: near, store, accounts, signs: true, account: ACCOUNT, service, held: Vec::new() }
+    }
+
+    pub fn of_account(server: &Server, account: &'static str) -> Self {
+        Self { account, ..Self::to(server) }
     }
 
     pub fn unsigned(server: &Server) -> Self {
@@ -225,19 +235,20 @@ impl Client {
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         headers.push(("x-ms-date".into(), date));
         headers.sort();
-        let path = format!("/{ACCOUNT}{target}");
+        let account = self.account;
+        let path = format!("/{account}{target}");
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}\r\n");
         if self.signs && self.service == Service::Table {
             let comp = path.split(['?', '&']).find(|pair| pair.starts_with("comp="));
             let comp = comp.map(|comp| format!("?{comp}")).unwrap_or_default();
             let bare = path.split('?').next().unwrap_or_default();
             let date = &headers.iter().find(|(name, _)| name == "x-ms-date").expect("it was pushed").1;
-            let text = format!("{date}\n/{ACCOUNT}{bare}{comp}");
-            let signed = self.accounts.get(ACCOUNT).unwrap().sign(text.as_bytes());
-            head += &format!("authorization: SharedKeyLite {ACCOUNT}:{signed}\r\n");
+            let text = format!("{date}\n/{account}{bare}{comp}");
+            let signed = self.accounts.get(account).unwrap().sign(text.as_bytes());
+            head += &format!("authorization: SharedKeyLite {account}:{signed}\r\n");
         } else if self.signs {
-            let signed = sign(&self.accounts, method, &path, &headers, length);
-            head += &format!("authorization: SharedKey {ACCOUNT}:{signed}\r\n");
+            let signed = sign(&self.accounts, account, method, &path, &headers, length);
+            head += &format!("authorization: SharedKey {account}:{signed}\r\n");
         }
         for (name, value) in &headers {
             head += &format!("{name}: {value}\r\n");
@@ -246,7 +257,14 @@ impl Client {
     }
 }
 
-fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, String)], length: usize) -> String {
+fn sign(
+    accounts: &Accounts,
+    account: &str,
+    method: &str,
+    path: &str,
+    headers: &[(String, String)],
+    length: usize,
+) -> String {
     let header = |name: &str| headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str());
     // Before 2015-02-21 a length of 0 was signed.
     let is_old = (1..).contains(&header("x-ms-version").len()) && header("x-ms-version") < "2015-02-21";
@@ -259,14 +277,14 @@ fn sign(accounts: &Accounts, method: &str, path: &str, headers: &[(String, Strin
         text += &format!("{}:{value}\n", name.to_lowercase());
     }
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    text += &format!("/{ACCOUNT}{path}");
+    text += &format!("/{account}{path}");
     let mut query: Vec<_> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
     query.sort_unstable();
     for (name, value) in query {
         let value = percent_encoding::percent_decode_str(value).decode_utf8().unwrap();
         text += &format!("\n{name}:{value}");
     }
-    accounts.get(ACCOUNT).unwrap().sign(text.as_bytes())
+    accounts.get(account).unwrap().sign(text.as_bytes())
 }
 
 async fn read(from: &mut (impl AsyncReadExt + Unpin), held: &mut Vec<u8>, bodiless: bool) -> Answer {

@@ -184,18 +184,26 @@ fn roles_and_what_they_delegate() {
         let by_lists = authorize(&Proof::Roles(roles), &need).map(|allowed| allowed.by_lists);
         assert_eq!(by_lists, expected, "{roles:?} for {need:?}");
     }
-    // Both the SAS and its maker must be allowed; for another user, the lists decide.
+    // Both the SAS and its maker must be allowed; for another user, the lists decide besides.
     let (all, only_read) = (terms(Signed::Container, "racwdl"), terms(Signed::Container, "r"));
-    let table: [(&Terms, &[Granted], bool, _, _); 6] = [
-        (&all, &reader, false, read(), Ok(false)),
-        (&all, &reader, false, write(), Err(Refusal::AuthorizationPermissionMismatch)),
-        (&only_read, &contributor, false, write(), Err(Refusal::AuthorizationPermissionMismatch)),
-        (&all, &contributor, false, write(), Ok(false)),
-        (&all, &contributor, true, write(), Err(Refusal::AuthorizationFailure)),
-        (&all, &reader, true, in_tree(write()), Ok(true)),
+    let nobody: [Granted; 0] = [];
+    let mismatch = || Err(Refusal::AuthorizationPermissionMismatch);
+    let table: [(&Terms, &[Granted], ListsOf, _, _); 11] = [
+        (&all, &reader, ListsOf::Signer, read(), Ok(false)),
+        (&all, &reader, ListsOf::Signer, write(), mismatch()),
+        (&only_read, &contributor, ListsOf::Signer, write(), mismatch()),
+        (&all, &contributor, ListsOf::Signer, write(), Ok(false)),
+        (&all, &nobody, ListsOf::Signer, in_tree(write()), Ok(true)),
+        (&all, &contributor, ListsOf::Other, write(), Err(Refusal::AuthorizationFailure)),
+        (&all, &contributor, ListsOf::Other, in_tree(write()), Ok(true)),
+        // Who has no right to write lends none by naming somebody who has.
+        (&all, &reader, ListsOf::Other, in_tree(write()), mismatch()),
+        (&all, &nobody, ListsOf::Other, in_tree(read()), mismatch()),
+        (&all, &nobody, ListsOf::SignerAlways, in_tree(read()), Ok(true)),
+        (&all, &contributor, ListsOf::SignerAlways, read(), Err(Refusal::AuthorizationFailure)),
     ];
-    for (terms, roles, for_other, need, expected) in table {
-        let right = Proof::Delegated { terms, roles, for_other };
+    for (terms, roles, lists, need, expected) in table {
+        let right = Proof::Delegated { terms, roles, lists };
         assert_eq!(authorize(&right, &need).map(|allowed| allowed.by_lists), expected, "{right:?} for {need:?}");
     }
 }

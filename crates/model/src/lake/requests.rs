@@ -118,6 +118,8 @@ pub struct RenamePath {
     pub source_lease: Option<LeaseId>,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
+    /// The caller may create and not write: nothing that is there may lose its name to what is moved.
+    pub create_only: bool,
 }
 
 impl RenamePath {
@@ -156,6 +158,9 @@ impl RenamePath {
         }
         if !is_empty {
             return Err(exists(there.is_directory));
+        }
+        if self.create_only {
+            return Err(Refusal::UnauthorizedBlobOverwrite);
         }
         let lease = if lease == Lease::Available { kept } else { lease };
         Ok(Blob { lease, ..blob.clone() })

@@ -9,7 +9,7 @@ use lazuli_http::{Accounts, Query, Service};
 use lazuli_model::AccountName;
 use serde::Deserialize;
 
-use super::session::{Credential, LIFE, Session};
+use super::session::{Credential, LIFE, Session, is_own};
 use super::{Answer, Caller, Refused, Told, body, document, empty, json};
 use crate::console::Console;
 
@@ -25,6 +25,9 @@ struct LogIn {
 
 impl Console {
     pub(super) async fn log_in(&self, request: Request<Incoming>, peer: IpAddr, own: IpAddr) -> Told {
+        if !is_own(request.headers()) {
+            return Err(Refused::forbidden("log in from the console's own page"));
+        }
         let ask: LogIn = document(request).await?;
         if let Some(token) = &ask.operator {
             self.permit_operator(token, peer, own)?;
@@ -101,13 +104,17 @@ impl Console {
         let session = self.sessions.begin(credential, operator).ok_or_else(|| {
             Refused::new(StatusCode::TOO_MANY_REQUESTS, "TooMany", "too many sessions; log out somewhere, or wait")
         })?;
-        let mut answer = self.describe(&session);
+        Ok(self.told_to_the_browser(&session))
+    }
+
+    fn told_to_the_browser(&self, session: &Session) -> Answer {
+        let mut answer = self.describe(session);
         let seconds = LIFE.as_secs();
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}", self.cookie, session.id);
         if let Ok(cookie) = HeaderValue::try_from(cookie) {
             answer.headers_mut().insert(SET_COOKIE, cookie);
         }
-        Ok(answer)
+        answer
     }
 
     fn describe(&self, session: &Session) -> Answer {
@@ -155,10 +162,8 @@ impl Console {
             (&Method::POST, "/api/session/operator") => {
                 let ask: LogIn = document(request).await?;
                 self.permit_operator(ask.operator.as_deref().unwrap_or_default(), peer, own)?;
-                self.sessions.raise(&session.id);
-                let mut session = (**session).clone();
-                session.operator = true;
-                Ok(self.describe(&session))
+                let raised = self.sessions.raise(&session.id).ok_or_else(Refused::no_session)?;
+                Ok(self.told_to_the_browser(&raised))
             }
             _ => Err(Refused::not_found()),
         }

@@ -119,6 +119,7 @@ impl Console {
             return Ok(Caller::Operator);
         }
         let session = self.sessions.of(request.headers(), &self.cookie).ok_or_else(Refused::no_session)?;
+        let session = session.asked_from(peer, own);
         let path = request.uri().path();
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let safe = path.starts_with("/api/") || path.starts_with("/data/blob/") || path.starts_with("/data/file/");
@@ -136,6 +137,12 @@ impl Console {
             return self.log_in(request, peer, own).await;
         }
         let caller = self.caller(&request, peer, own)?;
+        if let Caller::Session(session) = &caller
+            && !session.credential.is_current(&self.edge, &self.data.store).await
+        {
+            self.sessions.end(&session.id);
+            return Err(Refused::no_session());
+        }
         if let Some(rest) = path.strip_prefix("/data/") {
             return self.forward(&caller, rest, request, peer).await;
         }
@@ -213,6 +220,15 @@ mod tests {
 
     fn caller(credential: Credential, operator: bool) -> Caller {
         Caller::Session(Box::new(Sessions::default().begin(credential, operator).unwrap()))
+    }
+
+    #[tokio::test]
+    async fn an_operators_session_is_good_from_this_machine() {
+        let own = IpAddr::from([10, 0, 0, 1]);
+        for (peer, operates) in [([127, 0, 0, 1], true), ([10, 0, 0, 1], true), ([10, 0, 0, 2], false)] {
+            let session = Sessions::default().begin(Credential::None, true).unwrap().asked_from(peer.into(), own);
+            assert_eq!(Caller::Session(Box::new(session)).is_operator(), operates, "{peer:?}");
+        }
     }
 
     /// No credential of the data plane is the operator's, and only an account's key shows the account's record.

@@ -104,21 +104,23 @@ impl Console {
         let refusals_only = parameter(request, "kind").is_none_or(|kind| kind != "all");
         let mut heard = recorder.listen();
         let (sender, receiver) = mpsc::channel::<Bytes>(64);
-        let (sessions, session) = (
-            self.sessions.clone(),
-            match caller {
-                Caller::Operator => None,
-                Caller::Session(session) => Some(session.id),
-            },
-        );
+        let (sessions, edge, data) = (self.sessions.clone(), self.edge.clone(), self.data.clone());
         tokio::spawn(async move {
             let mut send = sender.send(Bytes::from_static(b": hello\n\n")).await;
             while send.is_ok() {
-                if session.as_ref().is_some_and(|id| !sessions.is_on(id)) {
+                let next = timeout(HEARTBEAT, heard.next()).await;
+                // Asked after the wait: what happened since the session ended is not for it.
+                let is_on = match &caller {
+                    Caller::Operator => true,
+                    Caller::Session(session) => {
+                        sessions.is_on(&session.id) && session.credential.is_current(&edge, &data.store).await
+                    }
+                };
+                if !is_on {
                     let _ = sender.send(Bytes::from_static(b"event: end\ndata: {}\n\n")).await;
                     return;
                 }
-                let text = match timeout(HEARTBEAT, heard.next()).await {
+                let text = match next {
                     Err(_) => ": still here\n\n".to_owned(),
                     Ok(None) => return,
                     Ok(Some(Heard::Lost(count))) => format!("event: lost\ndata: {{\"count\":{count}}}\n\n"),

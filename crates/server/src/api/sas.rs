@@ -124,12 +124,14 @@ impl Console {
         });
         let service = found.ok_or_else(|| Refused::bad("this URL is not one of this server's services"))?;
         let names_blob = service == Service::Blob && url.path().split('/').filter(|part| !part.is_empty()).count() > 2;
-        if !(matches!(method, "GET" | "HEAD") || names_blob && matches!(method, "PUT" | "DELETE")) {
+        let query = Query::parse(url.query().unwrap_or_default()).map_err(|_| Refused::bad("this is no query"))?;
+        // Not every operation of a blob asks for conditions: Put Block and Undelete Blob do not.
+        let is_plain = ["comp", "restype", "action", "resource"].iter().all(|name| query.get(name).is_none());
+        if !(matches!(method, "GET" | "HEAD") || names_blob && is_plain && matches!(method, "PUT" | "DELETE")) {
             let message =
                 "GET and HEAD can be tried without doing anything, and PUT and DELETE of a blob; nothing else";
             return Err(Refused::bad(message));
         }
-        let query = Query::parse(url.query().unwrap_or_default()).map_err(|_| Refused::bad("this is no query"))?;
         let fields: Map<String, Value> = query
             .iter()
             .filter(|(name, _)| !name.eq_ignore_ascii_case("sig"))

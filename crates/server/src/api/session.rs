@@ -1,17 +1,21 @@
 //! Who is logged in to the console. Held true:
 //! * a secret that was given to log in stays in this memory; neither it nor what it opens is ever sent back;
 //! * a session ends when it is ended, after half an hour without a request, and after twelve hours;
-//! * a cookie counts only if the request comes from the console's own page, and changes something only with the CSRF header.
+//! * a cookie counts only if the request comes from the console's own page, and changes something only with the CSRF header;
+//! * a session that becomes the operator's gets another id: who knew the old one, or had it put into a browser, is left with nothing.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
+use lazuli_http::Edge;
 use lazuli_http::accounts::Account;
+use lazuli_store::Store;
 use tokio::time::Instant;
 
-use crate::ids;
+use crate::{admin, ids};
 
 const IDLE: Duration = Duration::from_secs(30 * 60);
 pub const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -44,6 +48,16 @@ impl Credential {
         }
     }
 
+    /// Whether an account still has the key that it was logged in with. Other credentials are judged at each request to a service.
+    pub async fn is_current(&self, edge: &Edge, store: &Store) -> bool {
+        let Credential::Key(account) = self else { return true };
+        let name = account.name().as_str();
+        let learnt = edge.accounts().learn(name, store).await;
+        let current = edge.accounts().get(name);
+        let may = |current: Arc<Account>| current.settings().permit_key().is_ok() && current.shares_key_with(account);
+        learnt.is_ok() && current.is_some_and(may)
+    }
+
     pub fn account(&self) -> Option<&str> {
         match self {
             Credential::None => None,
@@ -64,6 +78,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// The operator's token is good from this machine only, and so is what it has opened.
+    pub fn asked_from(self, peer: IpAddr, own: IpAddr) -> Self {
+        Self { operator: self.operator && admin::is_local(peer, own), ..self }
+    }
+
     /// Of what account it may see the record: `Ok(None)` is all of them.
     pub fn sees(&self) -> Result<Option<String>, ()> {
         match &self.credential {
@@ -113,11 +132,13 @@ impl Sessions {
         Some(session.clone())
     }
 
-    pub fn raise(&self, id: &str) {
+    /// The operator's session that takes the place of this one.
+    pub fn raise(&self, id: &str) -> Option<Session> {
         let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = by_id.get_mut(id) {
-            session.operator = true;
-        }
+        let old = by_id.remove(id)?;
+        let session = Session { id: secret(), csrf: secret(), operator: true, ..old };
+        by_id.insert(session.id.clone(), session.clone());
+        Some(session)
     }
 
     pub fn is_on(&self, id: &str) -> bool {
@@ -138,12 +159,12 @@ impl Session {
     /// Whether the request carries the header that only the console's own page knows.
     pub fn has_csrf(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(CSRF).map(|value| value.as_bytes()).unwrap_or_default();
-        crate::admin::same(given, self.csrf.as_bytes())
+        admin::same(given, self.csrf.as_bytes())
     }
 }
 
 /// Whether a browser says that a request comes from the page that it goes to. What is no browser says nothing.
-fn is_own(headers: &HeaderMap) -> bool {
+pub fn is_own(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let site = text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
     let origin = text(ORIGIN.as_str()).is_none_or(|origin| {
@@ -210,6 +231,17 @@ mod tests {
             sessions.begin(Credential::None, true);
         }
         assert!(sessions.begin(sas(), false).is_none() && sessions.is_on(&operator.id));
+    }
+
+    #[tokio::test]
+    async fn an_operator_gets_another_session() {
+        let sessions = Sessions::default();
+        let planted = sessions.begin(Credential::Sas { account: "a".into(), query: "sig=x".into() }, false).unwrap();
+        let raised = sessions.raise(&planted.id).unwrap();
+        assert!(raised.operator && raised.id != planted.id && raised.csrf != planted.csrf);
+        assert!(!sessions.is_on(&planted.id) && sessions.is_on(&raised.id));
+        assert_eq!(raised.ends, planted.ends);
+        assert!(sessions.raise(&planted.id).is_none());
     }
 
     #[tokio::test]

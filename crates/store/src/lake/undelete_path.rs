@@ -3,7 +3,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::Blob;
-use lazuli_model::lake::{LakePath, Node};
+use lazuli_model::lake::{LakePath, Node, Right, permit};
 
 use super::address::PathAddress;
 use super::tree::{self, link, standing};
@@ -55,6 +55,8 @@ fn restore(txn: &mut Txn<'_>, path: &PathAddress, deletion: u64) -> Decided<Unde
     if let Some(entry) = making.entry {
         return Err(Refusal::PathAlreadyExists { is_directory: entry.is_directory }.into());
     }
+    // It puts a name into a directory, as a rename does.
+    permit(&path.caller, &tree::node(txn, &path.keys, making.parent)?.access, Right::Link)?;
     let node = tree::node(txn, &path.keys, removed.node.id)?;
     link(txn, &path.keys, removed.node.id, &Node { parent: making.parent, name: making.name, ..node });
     txn.delete(key);

@@ -1,11 +1,11 @@
 //! Files of the log: every batch that agrees with its checksum, also behind one that does not.
 
-use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
 
 use super::super::log::{self, Batch, Header};
+use super::read_around::whole;
 use super::{Report, See};
 use crate::Stamp;
 
@@ -22,8 +22,13 @@ pub(super) fn read(directory: &Path, report: &mut Report, see: &mut See<'_>) -> 
     };
     let (mut mark, mut next) = (Stamp(0), None);
     for (_, path) in files {
-        match fs::read(&path) {
-            Ok(bytes) => mark = mark.max(read_file(&path, &bytes, &mut next, report, see)),
+        match whole(&path) {
+            Ok((bytes, lost)) => {
+                if lost > 0 {
+                    report.add(&path, format!("{lost} bytes of it cannot be read"));
+                }
+                mark = mark.max(read_file(&path, &bytes, &mut next, report, see));
+            }
             Err(error) => report.add(&path, error),
         }
     }

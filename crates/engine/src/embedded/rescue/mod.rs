@@ -4,6 +4,7 @@
 
 mod check;
 mod logs;
+mod read_around;
 mod salvage;
 mod tables;
 

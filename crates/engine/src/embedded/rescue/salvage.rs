@@ -12,12 +12,12 @@ use super::super::directory::{DataDirectory, Found, OpenError};
 use super::super::error::{At, Error, Result};
 use super::super::keys::{Keys, LOG, MARK, Settings, Writes};
 use super::super::old;
+use super::read_around::read_around;
 use super::{Places, Report, lock, logs, tables};
 use crate::{Key, Stamp, extents};
 
 /// What is written with one sync.
 const BATCH_BYTES: usize = 4 << 20;
-const CHUNK: usize = 1 << 20;
 const SETTINGS: Settings = Settings { cache_bytes: 1 << 20, memtable_bytes: 64 << 20 };
 
 /// Copies rows and content from `from` to `to`, which is new or empty, and lists what could not be copied.
@@ -105,12 +105,22 @@ fn copy_extents(from: &Path, to: &Path, report: &mut Report) -> Result<()> {
         let Some(header) = extents::header_of(&name) else { continue };
         report.extents += 1;
         let target = to.join(&name);
-        let copied = copy_sparse(&path, &target).and_then(|()| {
+        let source = match File::open(&path) {
+            Ok(source) => source,
+            Err(error) => {
+                report.add(&path, format!("all of it is lost ({error})"));
+                continue;
+            }
+        };
+        let copied = copy_sparse(&source, &target).and_then(|lost| {
             let file = File::options().write(true).open(&target)?;
             file.write_all_at(&header, 0)?;
-            file.sync_all()
+            file.sync_all().map(|()| lost)
         });
-        copied.at(&target)?;
+        let lost = copied.at(&target)?;
+        if lost > 0 {
+            report.add(&path, format!("{lost} bytes of it cannot be read"));
+        }
     }
     fs::remove_file(to.join(extents::inventory::NAME))
         .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
@@ -118,22 +128,16 @@ fn copy_extents(from: &Path, to: &Path, report: &mut Report) -> Result<()> {
     extents::take_inventory(to).map_err(|error| Error::damaged(to, error.to_string()))
 }
 
-/// Holes stay holes.
-fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<()> {
-    let source = File::open(from)?;
+/// Holes stay holes. Gives how many bytes could not be read, which are holes too.
+fn copy_sparse(source: &File, to: &Path) -> std::io::Result<u64> {
     let target = File::options().write(true).create(true).truncate(true).mode(0o600).open(to)?;
     let length = source.metadata()?.len();
     target.set_len(length)?;
-    let (mut at, mut buffer) = (0, vec![0; CHUNK]);
-    while let Ok(data) = seek(&source, SeekFrom::Data(at)) {
-        let end = seek(&source, SeekFrom::Hole(data)).unwrap_or(length);
-        at = data;
-        while at < end {
-            let part = &mut buffer[..CHUNK.min((end - at) as usize)];
-            source.read_exact_at(part, at)?;
-            target.write_all_at(part, at)?;
-            at += part.len() as u64;
-        }
+    let (mut at, mut lost) = (0, 0);
+    while let Ok(data) = seek(source, SeekFrom::Data(at)) {
+        let end = seek(source, SeekFrom::Hole(data)).unwrap_or(length);
+        lost += read_around(source, data, end, |place, part| target.write_all_at(part, place))?;
+        at = end;
     }
-    Ok(())
+    Ok(lost)
 }

@@ -324,6 +324,40 @@ fn a_sas_for_one_user_wants_that_users_token() {
     assert!(matches!(ask(&accounts, &url, &user("user")), Ok(Identity::Delegated(..))));
 }
 
+/// The lists of a file system are asked for who signed, or for another user besides; never for another user instead.
+#[test]
+fn nobody_lends_a_right_by_naming_its_owner() {
+    use crate::auth::{ServiceSas, authorize, caller};
+    use crate::blob::get_blob;
+    use lazuli_model::access::{Letters, Terms, Times};
+    use lazuli_model::authorize::Signed;
+    let reads = trusting(Mode::Basic, None, vec![assigned(object(OID), Role::BlobReader, None)]);
+    let nothing = trusting(Mode::Basic, None, vec![assigned(object("someone"), Role::BlobOwner, None)]);
+    let terms = Terms {
+        signed: Signed::Container,
+        letters: Letters::parse("r"),
+        times: Times { start: None, expiry: None },
+        policy: None,
+    };
+    let sas = ServiceSas { version: Version::NEWEST, terms, overrides: Default::default() };
+    // Whether lists are asked, and for whom. Nothing: refused.
+    for (accounts, query, want) in [
+        (&nothing, "", Some((true, OID))),
+        (&nothing, "saoid=alice", Some((true, OID))),
+        (&nothing, "suoid=alice", None),
+        (&nothing, &format!("suoid={OID}"), Some((true, OID))),
+        (&reads, "", Some((false, OID))),
+        (&reads, "saoid=alice", Some((false, "alice"))),
+        (&reads, "suoid=alice", Some((true, "alice"))),
+    ] {
+        let identity = Identity::Delegated(sas.clone(), Arc::new(maker(accounts, "")));
+        let head = Head { hierarchical: true, ..head("GET", &format!("{PLACE}/ccc/b?{query}"), &[]) };
+        let granted = authorize(&identity, &get_blob::SPEC, &head, None).ok();
+        let asked = granted.map(|grant| caller(&identity, &grant, &head)).map(|caller| (caller.is_bound, caller.oid));
+        assert_eq!(asked, want.map(|(bound, oid)| (bound, Some(oid.to_owned()))), "{query}");
+    }
+}
+
 /// A session is of its maker and of one container, for five minutes, and signs as Shared Key does.
 #[test]
 fn a_session_does_what_its_maker_may_in_one_container() {

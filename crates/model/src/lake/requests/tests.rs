@@ -94,6 +94,16 @@ fn rename_asks_both_leases() {
     }
 }
 
+/// Who may create and not write gives nothing away that is there.
+#[test]
+fn rename_by_who_may_only_create() {
+    let (record, file) = (blob(), node(false));
+    let rename = RenamePath { create_only: true, ..RenamePath::default() };
+    for (target, want) in [(None, Ok(())), (Some((&record, &file, true)), Err(Refusal::UnauthorizedBlobOverwrite))] {
+        assert_eq!(rename.decide(Some((&record, &file)), target, at(5)).map(drop), want);
+    }
+}
+
 #[test]
 fn rename_within_itself() {
     for (from, to, may) in [
