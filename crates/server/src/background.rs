@@ -16,7 +16,7 @@ use crate::listen::stopped;
 
 /// Garbage that comes together is swept together.
 const GATHER: Duration = Duration::from_millis(100);
-/// Blocks grow old, and rounds fall due, without a sound.
+/// No hint comes when blocks grow old and rounds fall due.
 const REST: Duration = Duration::from_secs(30);
 /// Changes that come together are published together.
 const PUBLISH: Duration = Duration::from_secs(5);
