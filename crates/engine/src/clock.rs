@@ -125,7 +125,9 @@ impl Clock {
         let time = self.time((self.wall)());
         let next = |high: u64| Some(time.max(high + 1));
         let before = self.high.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).expect("next is always some");
-        Stamp(time.max(before + 1))
+        let stamp = time.max(before + 1);
+        assert!(before < stamp && stamp <= self.high().0, "stamps grow, and the high mark covers each");
+        Stamp(stamp)
     }
 
     /// The time. Remembered, so that a wall clock set back makes no later stamp precede it.

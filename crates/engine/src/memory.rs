@@ -5,7 +5,7 @@
 //! * with a layout, or in debug builds, each key belongs for good to one partition, and transactions and looks keep to their
 //!   own (see `fence`): anything else is our mistake, which a cluster would turn into lost atomicity, so it is an assertion here;
 //! * volatile rows are rows like all others: they go with the map, or, in a cluster, when a gateway ends them;
-//! * [`Memory::distributed`] is the same map behind the manners of a cluster (see `distributed`), and [`Memory::gateway`]
+//! * [`Memory::distributed`] is the same map, but behaves like a cluster (see `distributed`), and [`Memory::gateway`]
 //!   another gateway of it, with a clock of its own.
 
 mod distributed;
@@ -69,7 +69,7 @@ impl Memory {
         Self::build(clock, Some(layout), None)
     }
 
-    /// An engine with the manners of a cluster, each run of `seed` the same on a current-thread runtime.
+    /// An engine that behaves like a cluster. Each run of `seed` is the same on a current-thread runtime.
     pub fn distributed(layout: Layout, seed: u64) -> Self {
         Self::distributed_with(Manners::rough(seed), layout, Clock::system())
     }

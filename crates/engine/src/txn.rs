@@ -56,7 +56,7 @@ pub trait View {
     }
 }
 
-/// Who walks over entries.
+/// Is shown entries one by one.
 pub trait Walker {
     fn see(&mut self, entry: &Entry<'_>) -> ControlFlow<()>;
     /// The same walker, if it can pass over entries without seeing them, for an engine with a [range cache](crate::range_cache).
@@ -142,6 +142,14 @@ pub(crate) fn last_over(
     Ok(None)
 }
 
+/// What a view gave is what it was asked for: a decision that saw other rows would be wrong without a trace.
+fn check_scanned(found: &[(Key, Bytes)], from: &Key, to: &Key, most: usize) {
+    assert!(found.len() <= most, "a scan gives no more than it was asked for");
+    assert!(found.first().is_none_or(|(key, _)| from <= key), "a scan begins where it was asked to");
+    assert!(found.last().is_none_or(|(key, _)| key < to), "a scan ends where it was asked to");
+    debug_assert!(found.is_sorted_by(|one, next| one.0 < next.0), "a scan is in key order");
+}
+
 /// Where a range goes over from durable rows to volatile ones, if it does.
 fn straddled(from: &Key, to: &Key) -> Option<Key> {
     if from.is_volatile() {
@@ -188,8 +196,10 @@ impl<'a> Txn<'a> {
         }
         let range = (Bound::Included(from.clone()), Bound::Excluded(to.clone()));
         let pending: Vec<_> = self.writes.range(range).map(|(key, value)| (key.clone(), value.clone())).collect();
-        let found = self.view.scan(from, to, limit.saturating_add(pending.len()));
+        let most = limit.saturating_add(pending.len());
+        let found = self.view.scan(from, to, most);
         let found = self.note(found)?;
+        check_scanned(&found, from, to, most);
         if pending.is_empty() {
             return Ok(found);
         }
@@ -210,6 +220,9 @@ impl<'a> Txn<'a> {
             return if last.is_some() { Ok(last) } else { self.last(from, &middle) };
         }
         let found = last_over(&self.writes, from, to, |from, to| self.view.last(from, to));
+        if let Ok(Some((key, _))) = &found {
+            assert!(from <= key && key < to, "the last entry of a range is in it");
+        }
         self.note(found)
     }
 

@@ -443,28 +443,24 @@ impl Edge {
             head.query.get("timeout").and_then(|text| text.parse().ok()).filter(|_| head.service == Service::File);
         let ids = self.ids.clone();
         let settings = self.accounts.get(&head.account).map(|account| account.settings().clone()).unwrap_or_default();
-        let store = match settings.change_feed && spec.writes() {
-            true => self.store.because(cause(spec, &head)),
-            false => self.store.clone(),
-        };
         let plan = match self.rehearsal.get() {
             Some(rehearsal) => rehearsal.plan(spec, &head).await.map(Arc::new),
             None => None,
         };
         let rule = plan.as_ref().map_or(0, |plan| plan.rule);
         let watch = self.recorder.get().filter(|_| record::is_worth(spec, &head)).map(|_| Watch::by(rule));
-        let store = match patience {
-            Some(seconds) => store.waiting_at_most(seconds),
-            None => store,
-        };
-        let store = match &watch {
-            Some(watch) => store.witnessed(watch.witness.clone()),
-            None => store,
-        };
-        let store = match settings.hierarchical_namespace {
-            true => store.acting_for(auth::caller(&identity, &grant, &head)),
-            false => store,
-        };
+        let mut request = self.store.request();
+        request.witness = watch.as_ref().map(|watch| watch.witness.clone());
+        if settings.change_feed && spec.writes() {
+            request.cause = Some(cause(spec, &head).into());
+        }
+        if let Some(seconds) = patience {
+            request.patience_seconds = request.patience_seconds.min(seconds);
+        }
+        if settings.hierarchical_namespace {
+            request.caller = auth::caller(&identity, &grant, &head).into();
+        }
+        let store = self.store.acting_for(request);
         let edge = self.clone();
         let lagging = rehearse::lagging(&mut head, plan.as_deref());
         // Boxed: it would be moved, and be part of every request's future, several times.

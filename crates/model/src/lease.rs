@@ -279,23 +279,27 @@ fn hold(lease: Lease, id: LeaseId) -> Outcome {
 /// lease runs out, and an infinite one ends at once.
 fn sooner(end: Option<Timestamp>, period_seconds: Option<u32>, now: Timestamp) -> Timestamp {
     let asked = period_seconds.map(|seconds| now.plus_seconds(seconds.into()));
-    match (end, asked) {
+    let until = match (end, asked) {
         (Some(end), Some(asked)) => end.min(asked),
         (Some(end), None) => end,
         (None, Some(asked)) => asked,
         (None, None) => now,
-    }
+    };
+    assert!(end.is_none_or(|end| until <= end), "a break never lengthens a lease");
+    until
 }
 
 /// Rule A7: the seconds that are left are told without their fraction.
 fn break_at(id: LeaseId, length: Length, until: Timestamp, now: Timestamp) -> Outcome {
     let seconds_left = u32::try_from(now.whole_seconds_until(until)).unwrap_or(u32::MAX);
+    assert!(seconds_left == 0 || until > now, "a lease with time left is not over");
     Outcome { lease: Lease::Breaking { id, length, until }.at(now), id: None, seconds_left: Some(seconds_left) }
 }
 
 /// Whether a write (for a container: its deletion) may go ahead, and the lease it leaves behind.
 pub fn permit_write(lease: Lease, id: Option<LeaseId>, now: Timestamp, on: On) -> Result<Lease, Refusal> {
     let lease = lease.at(now);
+    debug_assert_eq!(lease, lease.at(now), "a lease that was looked at is what it is at that time");
     match (lease, id) {
         (Lease::Available | Lease::Broken { .. } | Lease::Expired { .. }, None) => Ok(Lease::Available),
         (Lease::Leased { .. } | Lease::Breaking { .. }, None) => Err(Refusal::LeaseIdMissing),

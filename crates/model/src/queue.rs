@@ -139,6 +139,8 @@ impl PutMessage {
     pub fn decide(&self, now: Timestamp) -> Message {
         let visible = now.plus_seconds(self.hidden_seconds.into());
         let expires = self.lives_seconds.map(|seconds| now.plus_seconds(seconds.into()));
+        assert!(self.text.len() <= TEXT_MAX, "the length of a text is checked when it is read");
+        assert!(visible >= now, "a message stands at or after the time at which it was put");
         Message { id: self.id, place: Place { visible, inserted: now }, expires, dequeued: 0, version: 0 }
     }
 }

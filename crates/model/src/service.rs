@@ -12,6 +12,10 @@ pub enum Of {
     File,
 }
 
+impl Of {
+    pub const ALL: [Self; 4] = [Self::Blob, Self::Queue, Self::Table, Self::File];
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProperties {
     pub logging: Logging,

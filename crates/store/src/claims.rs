@@ -1,9 +1,9 @@
-//! Who holds a piece, and what becomes of a content that nobody needs. All within one partition's transaction.
+//! The reference counts of pieces, and what becomes of a content without references. All within one partition's transaction.
 //!
 //! Held true: a piece that a chunk or a block names has a claim with as many holders as there are contents and blocks
 //! naming it, less those that a garbage record still has to drop or says were handed over.
 
-use lazuli_engine::content::Piece;
+use lazuli_engine::content::{PIECE_MAX, Piece};
 use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::ContentRef;
 
@@ -13,7 +13,7 @@ use crate::sparse::Forgetting;
 use crate::transact::{Decided, get};
 use crate::upload::INLINE_MAX;
 
-/// The piece that a row claims, if that is what the row does: for who checks that all content is there.
+/// The piece that a row claims, if that is what the row does: for the check that all content is there.
 pub fn claimed(key: &Key, value: &[u8]) -> Option<Piece> {
     if key.column() != keys::CLAIMS {
         return None;
@@ -26,6 +26,7 @@ pub fn claimed(key: &Key, value: &[u8]) -> Option<Piece> {
 /// Claims pieces that were staged for this transaction: nobody can hold them yet.
 pub(crate) fn claim_staged(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) {
     for run in runs {
+        assert!(run.length > 0 && run.length <= PIECE_MAX, "a staged piece has bytes, and no more than fit");
         let claim = Claim { length: run.length, seal: run.seal, holders: 1 };
         txn.put(keys.claim(&run.piece()), encode(&claim));
     }
@@ -80,7 +81,9 @@ fn share_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) -> Dec
     let key = keys.shared(content.id);
     let mut epochs = get::<Epochs>(txn, &key)?.map_or_else(|| vec![content.epoch], |epochs| epochs.0);
     let next = epochs.last().map_or(content.epoch, |last| *last.max(&content.epoch)) + 1;
+    assert!(next > content.epoch, "the one that goes on being written to has the greatest epoch");
     epochs.push(next);
+    debug_assert!(epochs.is_sorted_by(|one, next| one < next), "epochs of a content are in order, each once");
     txn.put(key, encode(&Epochs(epochs)));
     Ok(ContentRef { epoch: next, ..content.clone() })
 }
@@ -92,6 +95,7 @@ fn release_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef, tras
         trash.0.push(Garbage::Sparse(Forgetting::all(content.id)));
         return Ok(());
     };
+    debug_assert!(epochs.len() > 1 && epochs.contains(&content.epoch), "a record lets go of what it shared");
     let until = epochs.last().copied().unwrap_or(content.epoch);
     epochs.retain(|epoch| *epoch != content.epoch);
     if epochs.len() > 1 {

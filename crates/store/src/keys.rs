@@ -9,7 +9,7 @@ use lazuli_model::replication::SourceChange;
 use lazuli_model::service::Of;
 use lazuli_model::{AccountName, BlockId, Timestamp};
 
-use crate::feed::{Noting, Told};
+use crate::feed::Noting;
 pub use crate::lake::keys::{Located, Moving, NOWHERE, ROOT_NODE, TreeKeys, node_id, owner_of};
 use crate::lake::keys::{NODE, NODE_NAME, id_bytes, read_id};
 use crate::transact::Target;
@@ -397,12 +397,11 @@ pub fn noted_until(space: Space, now: Timestamp) -> Key {
     Key::new(space, NOTED, &[&now.ticks().saturating_add(1).to_be_bytes()])
 }
 
-/// The keys of one blob's partition, and who is told of what changes in it.
+/// The keys of one blob's partition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobKeys {
     pub space: Space,
     pub name: Bytes,
-    pub told: Told,
 }
 
 impl BlobKeys {
@@ -410,9 +409,8 @@ impl BlobKeys {
         Self::of(Space(container), Bytes::copy_from_slice(name.as_bytes()))
     }
 
-    /// Where nobody is told.
     pub fn of(space: Space, name: Bytes) -> Self {
-        Self { space, name, told: Told::NOBODY }
+        Self { space, name }
     }
 
     /// Of a file or directory, which is known by its id.

@@ -141,14 +141,28 @@ pub struct Store {
     /// Windows of a sparse content that one transaction of a copy takes.
     copied_at_once: usize,
     feeds: Arc<feed::Feeds>,
-    /// The request that this store acts for, if somebody is told of it.
-    cause: Option<Arc<Cause>>,
-    /// Who wants to know what the decisions of this request saw.
-    witness: Option<Arc<Witness>>,
-    /// Who acts by this store. Lists of a file system are asked for them.
-    caller: Arc<Caller>,
+    /// What it acts for.
+    request: RequestContext,
+}
+
+/// What is known of the request that a store acts for. Background work acts for itself: [`RequestContext::default`].
+#[derive(Clone, Debug)]
+pub struct RequestContext {
+    /// The access control lists of a file system are asked for them.
+    pub caller: Arc<Caller>,
+    /// What the change feed says of the changes that it makes.
+    pub cause: Option<Arc<Cause>>,
+    /// Learns what its decisions saw.
+    pub witness: Option<Arc<Witness>>,
     /// How long a call of REST waits for SMB clients to give up what they cache.
-    patience_seconds: u64,
+    pub patience_seconds: u64,
+}
+
+impl Default for RequestContext {
+    fn default() -> Self {
+        let patience_seconds = lazuli_model::file::arbiter::BREAK_SECONDS;
+        Self { caller: Arc::default(), cause: None, witness: None, patience_seconds }
+    }
 }
 
 impl Store {
@@ -169,10 +183,7 @@ impl Store {
             tag_names: Arc::default(),
             copied_at_once: 1 << 16,
             feeds: Arc::default(),
-            cause: None,
-            witness: None,
-            caller: Arc::default(),
-            patience_seconds: lazuli_model::file::arbiter::BREAK_SECONDS,
+            request: RequestContext::default(),
         }
     }
 
@@ -191,19 +202,20 @@ impl Store {
         Self { digests: Arc::new(md5::Digests::here()), ..self }
     }
 
-    /// Whose decisions `witness` follows.
+    /// The same store, with a witness of its decisions.
     pub fn witnessed(self, witness: Arc<Witness>) -> Self {
-        Self { witness: Some(witness), ..self }
+        let request = RequestContext { witness: Some(witness), ..self.request.clone() };
+        Self { request, ..self }
     }
 
-    /// The same store, for what `caller` asks.
-    pub fn acting_for(&self, caller: Caller) -> Self {
-        Self { caller: Arc::new(caller), ..self.clone() }
+    /// What this store acts for, to be changed and handed to [`Store::acting_for`].
+    pub fn request(&self) -> RequestContext {
+        self.request.clone()
     }
 
-    /// The same store, for a request whose client does not wait longer than so.
-    pub fn waiting_at_most(&self, seconds: u64) -> Self {
-        Self { patience_seconds: self.patience_seconds.min(seconds), ..self.clone() }
+    /// The same store, for what `request` asks.
+    pub fn acting_for(&self, request: RequestContext) -> Self {
+        Self { request, ..self.clone() }
     }
 
     /// The engine's clock, which never goes back; what is stored is judged by it, and nothing else is.

@@ -13,7 +13,7 @@ use lazuli_model::feed::Cause;
 use lazuli_model::lifecycle::{Part, Policy, PolicyAct, passes_over};
 use lazuli_model::{AccountName, Conditions, ETag, Refusal, Timestamp};
 
-use crate::{BlobAt, BlobItem, ContainerAt, Entry, Failure, Include, ListBlobs, ListContainers, Store};
+use crate::{BlobAt, BlobItem, ContainerAt, Entry, Failure, Include, ListBlobs, ListContainers, RequestContext, Store};
 
 /// Blobs that one step looks at.
 const PAGE: u32 = 500;
@@ -143,7 +143,8 @@ impl Store {
 
     /// For the change feed: nobody asked for it.
     fn acting(&self, api: &str) -> Self {
-        self.because(Cause { api: api.to_owned(), request: 0, client_request: String::new() })
+        let cause = Cause { api: api.to_owned(), request: 0, client_request: String::new() };
+        self.acting_for(RequestContext { cause: Some(cause.into()), ..self.request() })
     }
 }
 

@@ -56,6 +56,11 @@ impl Manifest {
 
     /// The content that this manifest is of, once a transaction at `stamp` has written it.
     pub fn content(&self, stamp: u64) -> ContentRef {
+        assert!(
+            self.chunks.first().is_none_or(|(start, _)| *start == 0),
+            "the first chunk begins where the content does"
+        );
+        debug_assert!(self.chunks.is_sorted_by(|one, next| one.0 < next.0), "chunks are in order, and none is empty");
         ContentRef {
             id: if self.chunks.is_empty() { 0 } else { stamp },
             length: self.length,
@@ -66,6 +71,8 @@ impl Manifest {
     }
 
     pub fn write(&self, txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef) {
+        assert_eq!(content.length, self.length, "a record says how long its manifest is");
+        assert_eq!(content.starts.len(), self.chunks.len(), "a record names all chunks of its manifest");
         for (start, bytes) in &self.chunks {
             txn.put(keys.chunk(content.id, *start), bytes.clone());
         }
@@ -110,7 +117,8 @@ impl Loaded {
                 Place::Pieces(_) => Bytes::new(),
             };
             let begins = next;
-            next += entry.length;
+            let end = next.checked_add(entry.length);
+            next = end.ok_or_else(|| Fault::Corrupt("a chunk is longer than any content".into()))?;
             parts.push(Part { start: begins, entry, inline });
         }
         Ok(Self { start, parts })

@@ -46,7 +46,7 @@ struct State {
     opening: BTreeSet<u64>,
     contents: BTreeMap<Content, Holders>,
     pieces: BTreeMap<Start, HeldPiece>,
-    /// Who waits for all to have left that entered before a line. Without a name, it is the sweeper itself.
+    /// Waits for the readers that entered before a line: partitions to collect from then on, or the sweeper itself (`None`).
     waiting: BTreeSet<(Line, Option<BlobKeys>)>,
 }
 
@@ -195,7 +195,10 @@ fn is_held(by: &BTreeSet<u64>, line: Line) -> bool {
 impl Opening {
     pub fn hold(&self, keys: &BlobKeys, content: u64) -> Hold {
         let content = content_of(keys, content);
-        self.readers.with(|state| state.contents.entry(content.clone()).or_default().by.insert(self.number));
+        self.readers.with(|state| {
+            assert!(state.opening.contains(&self.number), "a reader holds what it found before it leaves");
+            state.contents.entry(content.clone()).or_default().by.insert(self.number)
+        });
         Hold { readers: self.readers.clone(), number: self.number, what: What::Content(content) }
     }
 

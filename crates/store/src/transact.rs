@@ -114,7 +114,7 @@ impl Store {
         at: &Partition,
         look: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
-        let witness = self.witness.as_deref().map(|witness| (witness, witness.decision()));
+        let witness = self.request.witness.as_deref().map(|witness| (witness, witness.decision()));
         self.engine.read(at, |txn| watched(witness, txn, &look).map_err(Stop::from)).await?
     }
 
@@ -155,13 +155,13 @@ impl Store {
     /// A blob in a container that is there: by its name, or by the path to it.
     pub(crate) fn address_in(&self, home: Home, at: &BlobAt) -> Result<Address, Refusal> {
         if !home.hierarchical {
-            return Ok(Address::Flat(BlobKeys::new(home.id, at.blob.as_str())));
+            return Ok(Address::Flat(BlobKeys::new(home.id, at.blob.as_str()).into()));
         }
         Ok(Address::Path(self.path_in(home, LakePath::parse(at.blob.as_str())?)))
     }
 
     pub(crate) fn path_in(&self, home: Home, path: LakePath) -> PathAddress {
-        PathAddress { keys: TreeKeys::new(home.id), path, caller: self.caller.clone() }
+        PathAddress { keys: TreeKeys::new(home.id), path, caller: self.request.caller.clone() }
     }
 
     /// Looks at a blob. What is refused in a container that has gone meanwhile, whose rows go one by one, is looked at afresh: then
@@ -189,7 +189,7 @@ impl Store {
             let looked = self.look(&partition, |txn| {
                 let keys = address.find(txn, right)?;
                 let seen = look(txn, &keys)?;
-                Ok((keys.into_owned(), seen))
+                Ok((keys.into_owned().into(), seen))
             });
             match looked.await {
                 Ok(seen) => return Ok(seen),
@@ -207,7 +207,7 @@ impl Store {
     ) -> impl Future<Output = Result<T, Failure>> + Send {
         let Target { at, wants } = target.into();
         let wants = move || wants.as_ref().map(|wants| wants()).unwrap_or_default();
-        let witness = self.witness.clone().map(|witness| (witness.decision(), witness));
+        let witness = self.request.witness.clone().map(|witness| (witness.decision(), witness));
         let decide = move |txn: &mut Txn<'_>| {
             let witness = witness.as_ref().map(|(decision, witness)| (&**witness, *decision));
             watched(witness, txn, &decide).map_err(Stop::from)

@@ -20,7 +20,7 @@ pub(crate) const INLINE_MAX: u64 = 16 << 10;
 /// So many bytes are handed over at a time, to be digested beside the write.
 const DIGEST_BATCH: usize = 1 << 20;
 const DIGEST_PARTS: usize = 1024;
-/// The same for who sends slowly; it doubles while that is used up.
+/// The same for a slow client; it doubles while it is used up.
 const DIGEST_BATCH_SLOW: usize = 64 << 10;
 
 /// The body of a request, as the protocol hands it over.

@@ -17,7 +17,7 @@ use lazuli_model::file::arbiter::{Access, Cache, Caching, HANDLES_MAX, Opening, 
 use lazuli_model::lake::{Acl, Caller, Change, LakePath, SetAccessControl};
 use lazuli_store::{
     AccessWalk, DeletePath, DeletedPath, Failure, Include, ListBlobs, ListPaths, NewEntry, OpenFile, Opened, PathAt,
-    Patience, Store, Wanted,
+    Patience, RequestContext, Store, Wanted,
 };
 use world::*;
 
@@ -352,7 +352,10 @@ async fn a_large_tree_that_is_bound_by_lists() {
             trial.world.put(&format!("d/{directory:02}/sub/{file:02}"), b"x").await.unwrap();
         }
     }
-    let alice = owner.acting_for(Caller { oid: Some("alice".into()), groups: Vec::new(), is_bound: true });
+    let alice = owner.acting_for(RequestContext {
+        caller: Caller { oid: Some("alice".into()), groups: Vec::new(), is_bound: true }.into(),
+        ..RequestContext::default()
+    });
     let mut walk = AccessWalk {
         change: Change::Modify,
         acl: Acl::parse("user:alice:rwx", false).unwrap(),

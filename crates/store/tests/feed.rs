@@ -9,7 +9,7 @@ use std::task::Poll;
 use lazuli_model::blob::*;
 use lazuli_model::feed::{CONTAINER, Cause};
 use lazuli_model::{BlobName, Conditions, ETag, Metadata, Tags, Timestamp};
-use lazuli_store::{BlobAt, Entry, Failure, ListBlobs, Store};
+use lazuli_store::{BlobAt, Entry, Failure, ListBlobs, RequestContext, Store};
 use world::{Random, World, blob, container, put_blob};
 
 const HOUR: u64 = 3600;
@@ -306,7 +306,12 @@ async fn an_hour_is_final_when_it_is_over() {
 
     let cause = Cause { api: "PutBlob".into(), request: 0x77, client_request: "me".into() };
     let content = world.receive(b"x").await;
-    world.store.because(cause).put_blob(&blob("a"), put_blob(), content).await.unwrap();
+    world
+        .store
+        .acting_for(RequestContext { cause: Some(cause.into()), ..RequestContext::default() })
+        .put_blob(&blob("a"), put_blob(), content)
+        .await
+        .unwrap();
     publish(&world.store).await;
     let segment = names(&world.store, "idx/segments/2").await.remove(0);
     assert!(read(&world.store, &segment).await.contains(r#""status":"Publishing""#));

@@ -11,7 +11,9 @@ use lazuli_model::lake::{
     Acl, AppendData, Caller, Change, CreatePath, FlushData, LakePath, Mode, RenamePath, SetAccessControl,
 };
 use lazuli_model::{BlobName, Conditions, Refusal};
-use lazuli_store::{AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, ListBlobs, ListPaths, PathAt, Store};
+use lazuli_store::{
+    AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, ListBlobs, ListPaths, PathAt, RequestContext, Store,
+};
 use world::*;
 
 /// A file has its bytes.
@@ -385,7 +387,7 @@ async fn lists_are_asked_by_both_doors() {
         let acl = Some(Acl::parse(acl, false).unwrap());
         async move { store.set_access_control(&at(path), SetAccessControl { acl, ..Default::default() }).await.unwrap() }
     };
-    world.store = owner.acting_for(bound("alice"));
+    world.store = owner.acting_for(RequestContext { caller: bound("alice").into(), ..RequestContext::default() });
     assert_eq!(world.get("open/closed/file", None).await.err(), denied, "no x on the root");
     set("", "user::rwx,group::---,other::--x").await;
     set("open", "user::rwx,group::---,other::--x").await;
@@ -429,7 +431,7 @@ async fn undelete_asks_the_list_of_the_directory() {
         panic!("it was to be kept")
     };
     let denied = Some(Failure::Refused(Refusal::AuthorizationPermissionMismatch));
-    world.store = owner.acting_for(bound("alice"));
+    world.store = owner.acting_for(RequestContext { caller: bound("alice").into(), ..RequestContext::default() });
     assert_eq!(world.store.undelete_path(&at("d/file"), id).await.err(), denied);
     assert_eq!(world.store.undelete_blob(&blob_at("d/file")).await.err(), denied);
     set("d", "user::rwx,user:alice:-wx,group::---,other::---").await;
@@ -461,7 +463,7 @@ async fn lists_are_changed_so_many_at_a_time() {
         }
     }
     assert_eq!(tried, [(1, 1), (1, 1), (0, 2)]);
-    let bob = world.store.acting_for(bound("bob"));
+    let bob = world.store.acting_for(RequestContext { caller: bound("bob").into(), ..RequestContext::default() });
     let set = SetAccessControl {
         acl: Some(Acl::parse("user::rwx,group::---,other::--x", false).unwrap()),
         ..Default::default()

@@ -52,6 +52,8 @@ struct Batch {
     volatile: Writes,
     bytes: u64,
     transactions: u64,
+    /// Of the last decision.
+    stamp: Stamp,
     /// Each job with the fate that is its own; the fate of the commit is common.
     jobs: Vec<(Box<dyn Job>, Result<(), Fault>)>,
 }
@@ -73,6 +75,7 @@ impl<'a> Writer<'a> {
             }
         };
         let count = batch.jobs.len();
+        assert!((1..=BATCH_TRANSACTIONS).contains(&count), "a batch has its first job, and no more than its bound");
         for (job, own) in batch.jobs {
             self.settle(job, committed.clone().and(own));
         }
@@ -93,13 +96,14 @@ impl<'a> Writer<'a> {
         };
         self.fill(batch, first, more, keys);
         if batch.writes.is_empty() {
-            // All of it rests on what is durable already. The cache is of durable rows, so it need not hear of this.
+            // All of it rests on what is durable already. The cache has durable rows only, so nothing in it changes.
             if !batch.volatile.is_empty() {
                 keys.publish(&batch.volatile);
             }
             return Ok(());
         }
         let mark = shared.clock.high();
+        assert!(batch.stamp <= mark, "the mark of a batch covers all its stamps");
         let watch = Stopwatch::start();
         let Err(error) = keys.commit(&batch.writes, mark) else {
             shared.columns.fill(batch.writes.iter().filter_map(|(key, value)| value.as_ref().map(|_| key)));
@@ -142,6 +146,8 @@ impl<'a> Writer<'a> {
         allowance: &mut Allowance,
     ) -> Result<(), Fault> {
         let stamp = self.shared.clock.stamp();
+        assert!(batch.stamp < stamp, "decisions of a batch have growing stamps");
+        batch.stamp = stamp;
         let cache = &self.shared.cache;
         let columns = &self.shared.columns;
         let (over, volatile) = (&batch.writes, &batch.volatile);
@@ -173,7 +179,8 @@ impl<'a> Writer<'a> {
     }
 
     pub fn settle(&self, job: Box<dyn Job>, fate: Result<(), Fault>) {
-        self.shared.metrics.queued.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        let queued = self.shared.metrics.queued.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        assert!(queued > 0, "a job is settled once");
         add(&self.shared.metrics.settled, 1);
         job.settle(fate);
     }

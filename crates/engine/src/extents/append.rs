@@ -17,6 +17,7 @@ use super::directory::{Created, Directory, fault};
 use super::layout::{HEADER, PAGE, room};
 use super::reclaim::Reclaim;
 use crate::Fault;
+use crate::content::PIECE_MAX;
 
 /// From this length on, writing past the page cache is faster (docs/decisions/0003-extents.md).
 const DIRECT_MIN: usize = 256 << 10;
@@ -63,7 +64,9 @@ impl Clone for Use {
 
 impl Drop for Use {
     fn drop(&mut self) {
-        if self.extent.users.fetch_sub(1, SeqCst) == 1 {
+        let users = self.extent.users.fetch_sub(1, SeqCst);
+        assert!(users > 0, "each use ends once");
+        if users == 1 {
             self.extent.seal_when_done(&self.reclaim);
         }
     }
@@ -84,7 +87,9 @@ impl Open {
     /// Writes whole pages from page-aligned `bytes`. Long writes go past the page cache, which is faster and leaves
     /// the cache to what is read; short ones go through it, where syncs gather more of them.
     pub fn write(&self, bytes: &[u8], at: u64) -> Result<(), Fault> {
-        debug_assert!(bytes.len().is_multiple_of(PAGE as usize) && at.is_multiple_of(PAGE));
+        assert!(bytes.len().is_multiple_of(PAGE as usize) && at.is_multiple_of(PAGE), "whole pages are written");
+        assert!(at >= HEADER, "nobody writes over the header");
+        assert!(at + bytes.len() as u64 <= self.tail.load(SeqCst), "only what was reserved is written");
         let file = self.direct.as_ref().filter(|_| bytes.len() >= DIRECT_MIN).unwrap_or(&self.file);
         file.write_all_at(bytes, at).map_err(|error| fault(&format!("writing extent {}", self.id), &error))
     }
@@ -148,6 +153,7 @@ impl Lanes {
         length: u64,
         near: Option<u64>,
     ) -> Result<(Use, u64), Fault> {
+        assert!(length > 0 && length <= PIECE_MAX, "a piece has bytes, and no more than fit");
         let room = room(length);
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = Self::choose(&lanes, near);

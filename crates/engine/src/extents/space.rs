@@ -50,7 +50,8 @@ impl Claim {
     pub fn shrink(&mut self, used: u64) {
         let used = used.min(self.left);
         self.left -= used;
-        self.claimed.fetch_sub(used, Relaxed);
+        let claimed = self.claimed.fetch_sub(used, Relaxed);
+        assert!(claimed >= used, "claims give back what they took");
     }
 }
 

@@ -230,6 +230,7 @@ impl Writer {
         }
         let at = piece.offset + piece.length;
         piece.length += filled as u64;
+        assert!(piece.length <= piece.reserved, "a piece keeps to what was reserved for it");
         let ends = last || piece.length == piece.reserved || !filled.is_multiple_of(BLOCK);
         let footer = if ends { &piece.footer[..] } else { &[] };
         let written = write(&piece.place, buffer, filled, footer, at);
@@ -282,7 +283,9 @@ impl Writer {
     }
 
     fn staged(&mut self) -> Staged {
-        debug_assert!(self.current.is_none(), "finish ends the last piece");
+        assert!(self.current.is_none(), "finish ends the last piece");
+        let length: u64 = self.pieces.iter().map(|piece| piece.length).sum();
+        assert_eq!(length, self.written, "all that was written is in a piece");
         let (pieces, uses, reclaim) = (take(&mut self.pieces), take(&mut self.uses), self.core.reclaim.clone());
         Staged::new(pieces, self.running.value(), move |fate, pieces| match fate {
             Fate::Adopted => drop(uses),
@@ -309,6 +312,8 @@ impl Drop for Writer {
 impl Growing {
     fn seal(&self) -> Piece {
         let (extent, offset, length) = (self.place.extent.id, self.offset, self.length);
+        assert!(length > 0, "a piece that ends has bytes");
+        assert_eq!(self.footer.len() as u64, footer_length(length), "a piece has a checksum for each of its blocks");
         Piece { extent, offset, length, seal: seal(extent, offset, length, &self.footer) }
     }
 }

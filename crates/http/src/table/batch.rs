@@ -103,12 +103,7 @@ async fn apply(ask: &Ask, operations: &[Operation<'_>]) -> Result<(TableName, Do
     }
     let changes = Arc::new(changes);
     ask.touches_entities(table.name.as_str(), changes.iter());
-    let after = match changes.as_slice() {
-        [one] => {
-            vec![ask.store.change_entity(&table, one.clone()).await.map_err(first_in_batch)?]
-        }
-        _ => ask.store.change_entities(&table, changes.clone()).await?,
-    };
+    let after = ask.store.change_entities(&table, changes.clone()).await?;
     Ok((table.name, Done { changes, after }))
 }
 

@@ -29,6 +29,17 @@ pub enum Fate {
     Deleted(Deleted),
 }
 
+/// What becomes of a blob that was deleted softly when another is written under its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Superseded {
+    /// It can be brought back as a snapshot.
+    Snapshot(Deleted),
+    /// It goes for good.
+    Gone,
+    /// So does everything under its name that could be brought back.
+    AllGone,
+}
+
 impl From<&AccountSettings> for Keeping {
     fn from(settings: &AccountSettings) -> Self {
         Self {
@@ -83,6 +94,16 @@ impl Keeping {
                 Fate::Deleted(Deleted { at: now, until })
             }
             None => Fate::Gone,
+        }
+    }
+
+    /// Of `before`, which was deleted softly, when a blob of `kind` is written under its name. One of another type makes an end of all
+    /// that could be brought back ("Soft delete for blobs"), except of versions.
+    pub fn superseded(&self, before: &Blob, kind: Kind, now: Timestamp) -> Superseded {
+        match before.deleted.filter(|deleted| !deleted.is_over(now)) {
+            Some(deleted) if before.kind.is_like(kind) => Superseded::Snapshot(deleted),
+            Some(_) if !self.versions => Superseded::AllGone,
+            Some(_) | None => Superseded::Gone,
         }
     }
 
@@ -175,6 +196,27 @@ mod tests {
             assert_eq!(keeping.deleted(&old, NOW), deleted, "{keeping:?}");
             assert_eq!(keeping.changed(&old).map(Fate::Version), changed, "{keeping:?}");
             assert_eq!(keeping.deleted_copy(NOW), if deleted_days.is_some() { soft } else { gone });
+        }
+    }
+
+    #[test]
+    fn what_a_new_blob_leaves_of_a_deleted_one() {
+        let open = Deleted { at: CREATED, until: NOW.plus_seconds(1) };
+        let over = Deleted { at: CREATED, until: NOW };
+        let (block, append) = (Kind::Block, Kind::Append { sealed: false });
+        // versions, when its retention ends, the type of the new blob
+        for (versions, deleted, kind, left) in [
+            (false, Some(open), block, Superseded::Snapshot(open)),
+            (true, Some(open), block, Superseded::Snapshot(open)),
+            (false, Some(open), append, Superseded::AllGone),
+            (true, Some(open), append, Superseded::Gone),
+            (false, Some(over), block, Superseded::Gone),
+            (false, Some(over), append, Superseded::Gone),
+            (false, None, block, Superseded::Gone),
+        ] {
+            let keeping = Keeping { versions, deleted_days: Some(1), permanent_delete: false };
+            let before = Blob { deleted, ..blob(None, None) };
+            assert_eq!(keeping.superseded(&before, kind, NOW), left, "{versions} {deleted:?} {kind:?}");
         }
     }
 

@@ -26,7 +26,7 @@ pub use change::Deletion;
 pub use copy::{AbortCopyBlob, CopyBlob, CopySource, CopyTags, Ending, Family};
 pub use encryption::{Asked as AskedEncryption, ContainerScope, permit_scope, permit_scope_read};
 pub use expiry::{Expiry, SetBlobExpiry};
-pub use history::{Fate, Keeping};
+pub use history::{Fate, Keeping, Superseded};
 pub use immutability::{DeleteImmutabilityPolicy, Protection, SetImmutabilityPolicy, SetLegalHold, permit_protection};
 pub use incremental::IncrementalCopy;
 pub use pages::{

@@ -72,13 +72,18 @@ impl Blob {
     /// The blob as it is at `now`: gone when it has expired, in its new tier when its way back from the archive is over.
     /// A stored record does not tick; both are ways of looking. What is protected does not expire.
     pub fn at(mut self, now: Timestamp) -> Option<Self> {
-        if self.expires.is_some_and(|expires| expires <= now) && self.permit_mutable(now).is_ok() {
+        if self.is_expired(now) {
             return None;
         }
         if let Some(back) = self.rehydrating.filter(|back| back.until <= now) {
             (self.tier, self.tier_changed, self.rehydrating) = (Some(back.to), Some(back.until), None);
         }
         Some(self)
+    }
+
+    /// Whether its time is over. What is protected stays until the protection ends.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now) && self.permit_mutable(now).is_ok()
     }
 
     /// When it was last read or written, as far as is kept.

@@ -114,6 +114,16 @@ impl Share {
     }
 }
 
+impl super::SnapshotShare {
+    /// `count` snapshots are there already.
+    pub fn permit(&self, count: usize) -> Result<(), Refusal> {
+        match count >= SNAPSHOTS_MAX {
+            true => Err(Refusal::ShareSnapshotCountExceeded),
+            false => Ok(()),
+        }
+    }
+}
+
 impl ReadShare {
     pub fn decide(&self, share: &Share, now: Timestamp) -> Result<(), Refusal> {
         lease::permit_read(share.lease, self.lease, now, On::Container)

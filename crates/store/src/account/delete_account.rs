@@ -4,6 +4,7 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::AccountName;
 use lazuli_model::analytics::LOGS;
 use lazuli_model::feed::CONTAINER;
+use lazuli_model::service::Of;
 
 use super::{AccountTrouble, read_settings};
 use crate::transact::Decided;
@@ -30,7 +31,7 @@ impl Store {
             txn.delete(key);
             txn.delete(keys::feed(&at));
             let properties = keys::all_properties(&at);
-            for (key, _) in txn.scan(&properties, &properties.after_prefix(), usize::MAX)? {
+            for (key, _) in txn.scan(&properties, &properties.after_prefix(), Of::ALL.len())? {
                 txn.delete(key);
             }
             Ok(Ok(()))

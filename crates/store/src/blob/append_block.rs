@@ -3,7 +3,7 @@
 use lazuli_model::blob::{AppendBlock, Blob, SealBlob};
 use lazuli_model::lake::Right;
 
-use super::base;
+use super::base_to_write;
 use super::put_page::seen;
 use super::replace::touch;
 use crate::claims::Trash;
@@ -25,7 +25,7 @@ impl Store {
         let (offset, blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {
                 let keys = address.find(txn, Right::Write)?;
-                let blob = append.decide(base(txn, &keys)?.as_ref(), length, now(txn))?;
+                let blob = append.decide(base_to_write(txn, &keys)?.as_ref(), length, now(txn))?;
                 let offset = blob.content.length - length;
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, offset, &fill)?;

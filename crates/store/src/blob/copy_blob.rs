@@ -13,9 +13,10 @@ use lazuli_model::{Refusal, Tags, Timestamp};
 use super::get_blob::stored;
 use super::put_blob::drop_pending;
 use super::replace::replace;
-use super::{base, reader::Reader};
+use super::{base, base_to_write, reader::Reader};
 use crate::claims::{Trash, claim_staged, raise, share};
 use crate::crypt::Lock;
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::manifest::{Loaded, Manifest};
 use crate::records::{Claim, Entry, Kept, Run};
@@ -53,7 +54,7 @@ impl Store {
             let origin = super::copy_sparse::Origin { reader: &mut source, which, share, lock };
             return self.copy_sparse(keys, keeping, origin, id, decide).await;
         }
-        if source.keys == keys
+        if source.keys == *keys
             && may_share(&source, lock.as_ref())
             && let Some(blob) = self.share_within(&keys, keeping, &Origin::of(&source), which, decide.clone()).await?
         {
@@ -77,7 +78,7 @@ impl Store {
         self.copy_content(keys, keeping, &mut source, false, lock, decide).await
     }
 
-    /// The same by replication, which is nobody's request.
+    /// The same by replication, which no client asked for.
     pub(crate) async fn copy_replica(
         &self,
         at: &BlobAt,
@@ -105,7 +106,7 @@ impl Store {
 
     async fn copy_content(
         &self,
-        keys: BlobKeys,
+        keys: TrackedKeys,
         keeping: Keeping,
         source: &mut Reader,
         with_blocks: bool,
@@ -174,7 +175,7 @@ impl Store {
     /// `None` when the claims would come too late, or the partition does not hold the pieces any more.
     async fn adopt_lent(
         &self,
-        keys: &BlobKeys,
+        keys: &TrackedKeys,
         keeping: Keeping,
         lent: Lent,
         decide: Arc<Decide>,
@@ -199,7 +200,7 @@ impl Store {
 
     async fn adopt_received(
         &self,
-        keys: &BlobKeys,
+        keys: &TrackedKeys,
         keeping: Keeping,
         content: Received,
         decide: Arc<Decide>,
@@ -222,7 +223,7 @@ impl Store {
     /// The content itself becomes the base's as well; `None` if the source is not what it was.
     async fn share_within(
         &self,
-        keys: &BlobKeys,
+        keys: &TrackedKeys,
         keeping: Keeping,
         source: &Origin,
         which: Which,
@@ -236,7 +237,7 @@ impl Store {
                 if !there || content.is_sparse() {
                     return Ok(None);
                 }
-                let old = base(txn, &keys)?;
+                let old = base_to_write(txn, &keys)?;
                 let mut new = decide(old.as_ref(), share(txn, &keys, &content)?, now(txn))?;
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
@@ -291,13 +292,13 @@ pub(super) fn holds(txn: &mut Txn<'_>, keys: &BlobKeys, runs: &[Run]) -> Decided
 
 pub(super) fn adopt(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     manifest: &Manifest,
     decide: impl Fn(Option<&Blob>, ContentRef, Timestamp) -> Result<Blob, Refusal>,
     claim: impl Fn(&mut Txn<'_>) -> Decided<()>,
 ) -> Decided<(Blob, bool)> {
-    let old = base(txn, keys)?;
+    let old = base_to_write(txn, keys)?;
     let mut new = decide(old.as_ref(), manifest.content(txn.stamp().0), now(txn))?;
     manifest.write(txn, keys, &new.content);
     claim(txn)?;

@@ -18,10 +18,10 @@ use super::long_copies::{drop_build, is_at, supersede};
 use super::put_blob::drop_pending;
 use super::put_page::seen;
 use super::replace::replace;
-use super::{base, reader::Reader};
+use super::{base_to_write, reader::Reader};
 use crate::claims::{Trash, share};
 use crate::crypt::Lock;
-use crate::feed::note;
+use crate::feed::{TrackedKeys, note};
 use crate::keys::BlobKeys;
 use crate::records::{Kept, LongCopy, Run, Task, encode};
 use crate::shared_pieces::CLAIM_SECONDS;
@@ -42,7 +42,7 @@ pub(super) struct Origin<'a> {
 impl Store {
     pub(super) async fn copy_sparse(
         &self,
-        keys: BlobKeys,
+        keys: TrackedKeys,
         keeping: Keeping,
         mut origin: Origin<'_>,
         id: u128,
@@ -112,7 +112,7 @@ impl Store {
     /// Writes a part; the last one makes the blob. Gives the content, and the blob if that is whole.
     async fn copy_part(
         &self,
-        keys: &BlobKeys,
+        keys: &TrackedKeys,
         keeping: Keeping,
         origin: &mut Origin<'_>,
         mut part: Described,
@@ -181,13 +181,13 @@ impl Ready {
 
 fn adopt(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     content: ContentRef,
     decide: &Decide,
     trash: &mut Trash,
 ) -> Decided<Blob> {
-    let old = base(txn, keys)?;
+    let old = base_to_write(txn, keys)?;
     let mut new = decide(old.as_ref(), content, now(txn))?;
     if new.follows().is_some() {
         new.content = leave_snapshot(txn, keys, &new)?;
@@ -198,7 +198,7 @@ fn adopt(
 }
 
 /// The snapshot of an incremental copy that has come to where its source was. Gives the content that the copy goes on with.
-pub(super) fn leave_snapshot(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<ContentRef> {
+pub(super) fn leave_snapshot(txn: &mut Txn<'_>, keys: &TrackedKeys, blob: &Blob) -> Decided<ContentRef> {
     let (time, copy) = (now(txn), blob.as_copied_snapshot());
     note(txn, keys, Which::Current, || Some(Event::snapshot(&copy, time)));
     txn.put(keys.snapshot(time), encode(&copy));

@@ -3,10 +3,11 @@
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Keeping, PutBlob};
 
-use super::base;
+use super::base_to_write;
 use super::put_blob::drop_pending;
 use super::replace::replace;
 use crate::claims::Trash;
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::records::Kept;
 use crate::transact::{Decided, now};
@@ -42,7 +43,7 @@ impl Store {
         let (blob, trash) = self
             .transact(address.written(), move |txn| {
                 let keys = address.make(txn)?;
-                let old = base(txn, &keys)?;
+                let old = base_to_write(txn, &keys)?;
                 let new = decide(txn, old.as_ref())?;
                 put_in_place(txn, &keys, &keeping, old.as_ref(), new)
             })
@@ -54,7 +55,7 @@ impl Store {
 
 fn put_in_place(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     old: Option<&Blob>,
     mut new: Blob,

@@ -10,7 +10,7 @@ use lazuli_model::{Refusal, Timestamp};
 
 use super::deleted::{keep_deleted, purge};
 use crate::claims::{Trash, release};
-use crate::feed::{Told, foresee, note};
+use crate::feed::{TrackedKeys, foresee, note};
 use crate::keys::BlobKeys;
 use crate::records::{Cut, Garbage, Guard, Kept, decode, encode};
 use crate::transact::{Decided, get, now};
@@ -63,7 +63,7 @@ fn permit_some(txn: &mut Txn<'_>, keys: &BlobKeys, from: &Key) -> Decided<Option
 /// True when they are gone for good.
 pub(super) fn delete_snapshots(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     trash: &mut Trash,
 ) -> Decided<bool> {
@@ -71,7 +71,7 @@ pub(super) fn delete_snapshots(
     let first = first_living(txn, keys)?;
     let rows = txn.scan(&first, &keys.snapshots().after_prefix(), AT_ONCE + 1)?;
     if rows.len() > AT_ONCE {
-        txn.put(keys.cut(), encode(&Cut { until: time, kept: kept(fate), told: keys.told.telling() }));
+        txn.put(keys.cut(), encode(&Cut { until: time, kept: kept(fate), told: keys.telling() }));
         trash.0.push(Garbage::Cut);
     } else {
         for (key, bytes) in rows {
@@ -90,7 +90,7 @@ fn kept(fate: Fate) -> Option<lazuli_model::blob::Deleted> {
 
 fn delete_snapshot(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     key: &Key,
     bytes: &[u8],
     fate: Fate,
@@ -117,10 +117,10 @@ pub(crate) fn delete_cut(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     more: &mut Vec<Garbage>,
-    others: &mut Vec<BlobKeys>,
+    others: &mut Vec<TrackedKeys>,
 ) -> Decided<bool> {
     let Some(cut) = get::<Cut>(txn, &keys.cut())? else { return Ok(true) };
-    let keys = &BlobKeys { told: Told::of(cut.told), ..keys.clone() };
+    let keys = &TrackedKeys::resumed(keys.clone(), cut.told);
     others.push(keys.clone());
     let fate = cut.kept.map_or(Fate::Gone, Fate::Deleted);
     let rows = txn.scan(&keys.snapshots(), &keys.snapshot(cut.until).successor(), AT_ONCE)?;
@@ -154,7 +154,7 @@ pub(crate) fn purge_some(
 }
 
 impl Store {
-    /// Has nothing behind a cut any more, for who is about to bring snapshots back.
+    /// Deletes all that is behind the cut, before snapshots are brought back.
     pub(super) async fn finish_cut(&self, keys: &BlobKeys) -> Result<(), Failure> {
         while self.look(&keys.partition(), |txn| Ok(txn.get(&keys.cut())?)).await?.is_some() {
             let own = keys.clone();
@@ -164,7 +164,7 @@ impl Store {
                 Ok((Trash(more).write(txn, &own), others))
             };
             let (trash, others) = self.transact(keys.partition(), step).await?;
-            others.iter().for_each(|keys| self.hint_told(keys));
+            others.iter().for_each(|keys| self.hint_feed(keys));
             self.hint(trash, keys.clone());
         }
         Ok(())

@@ -6,7 +6,7 @@ use lazuli_model::blob::{Blob, DeleteBlob, Deletion, Fate, Keeping, Which};
 use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
-use super::base;
+use super::base_to_write;
 use super::cut::{LookedOver, delete_snapshots, first_living, permit_snapshots};
 use super::deleted::{deleted, keep_deleted, purge};
 use super::get_blob::{absent, stored};
@@ -14,7 +14,7 @@ use super::put_blob::drop_pending;
 use super::replace::delete_base;
 use super::tagged::forget_past;
 use crate::claims::{Trash, release};
-use crate::feed::{foresee, note};
+use crate::feed::{TrackedKeys, foresee, note};
 use crate::keys::BlobKeys;
 use crate::lake::Address;
 use crate::records::{Kept, Pending};
@@ -43,7 +43,7 @@ impl Store {
 
     async fn delete_named(
         &self,
-        keys: &BlobKeys,
+        keys: &TrackedKeys,
         keeping: &Keeping,
         delete: &DeleteBlob,
         seen: Option<LookedOver>,
@@ -66,6 +66,8 @@ impl Store {
 
 /// All that hangs on a name or an id, for good.
 pub(crate) fn delete_all_of(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Trash) -> Decided<()> {
+    // In a file system, which has no change feed.
+    let keys = &TrackedKeys::from(keys.clone());
     if let Some(blob) = get::<Blob>(txn, &keys.base())? {
         delete_snapshots(txn, keys, &Keeping::NOTHING, trash)?;
         delete_base(txn, keys, &Keeping::NOTHING, &blob, trash)?;
@@ -75,14 +77,14 @@ pub(crate) fn delete_all_of(txn: &mut Txn<'_>, keys: &BlobKeys, trash: &mut Tras
 
 pub(crate) fn apply(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     delete: &DeleteBlob,
     seen: Option<&LookedOver>,
     trash: &mut Trash,
 ) -> Decided<bool> {
     let blob = match delete.which {
-        Which::Current => base(txn, keys)?,
+        Which::Current => base_to_write(txn, keys)?,
         Which::Snapshot(_) | Which::Version(_) => stored(txn, keys, delete.which)?,
     };
     if blob.is_none()
@@ -137,7 +139,7 @@ fn apply_permanent(
 /// A snapshot or a previous version.
 fn delete_copy(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     which: Which,
     blob: &Blob,

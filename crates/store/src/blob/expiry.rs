@@ -8,11 +8,12 @@ use lazuli_model::blob::{Blob, Keeping, SetBlobExpiry};
 use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Timestamp};
 
-use super::base;
+use super::base_to_write;
 use super::cut::{delete_snapshots, permit_snapshots};
 use super::put_blob::drop_pending;
 use super::replace::{self, delete_base};
 use crate::claims::Trash;
+use crate::feed::TrackedKeys;
 use crate::keys::{self, BlobKeys};
 use crate::lake::forget_name;
 use crate::records::{Dead, encode};
@@ -28,7 +29,7 @@ impl Store {
         let (blob, hinted) = self
             .transact(address.partition(), move |txn| {
                 let keys = address.find(txn, Right::Write)?;
-                let current = base(txn, &keys)?;
+                let current = base_to_write(txn, &keys)?;
                 let blob = set.decide(current.as_ref(), now(txn))?;
                 replace::change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &blob);
                 Ok((blob, keys.into_owned()))
@@ -52,7 +53,7 @@ impl Store {
         let end = keys::expired_until(space, horizon);
         let (now, rows) = self.scan(space, |txn| Ok((now(txn), txn.scan(from, &end, PAGE)?))).await?;
         for (expires, name) in rows.iter().filter_map(|(key, _)| keys::read_expiry(key)) {
-            let keys = self.told_in_round(next, BlobKeys::of(space, name)).await?;
+            let keys = self.tracked_in_round(next, BlobKeys::of(space, name)).await?;
             if expires <= now {
                 self.expire(keys).await?;
             } else {
@@ -63,13 +64,13 @@ impl Store {
     }
 
     /// The blob goes, if it has really expired.
-    pub(crate) async fn expire(&self, keys: BlobKeys) -> Result<(), Failure> {
+    pub(crate) async fn expire(&self, keys: TrackedKeys) -> Result<(), Failure> {
         let hinted = keys.clone();
         let (gone, protected) = self
             .transact(keys.partition(), move |txn| {
                 let had =
                     get::<Blob>(txn, &keys.base())?.filter(|blob| blob.expires.is_some_and(|end| end <= now(txn)));
-                let gone = had.is_some() && base(txn, &keys)?.is_none();
+                let gone = had.is_some() && base_to_write(txn, &keys)?.is_none();
                 if gone {
                     forget_name(txn, &keys)?;
                 }
@@ -85,7 +86,7 @@ impl Store {
 }
 
 /// Takes an expired blob away, with its snapshots unless one of them is protected, or may be and there are too many to look.
-pub(super) fn bury(txn: &mut Txn<'_>, keys: &BlobKeys, blob: &Blob) -> Decided<()> {
+pub(super) fn bury(txn: &mut Txn<'_>, keys: &TrackedKeys, blob: &Blob) -> Decided<()> {
     let mut trash = Trash::default();
     match permit_snapshots(txn, keys, None) {
         Ok(()) => drop(delete_snapshots(txn, keys, &Keeping::NOTHING, &mut trash)?),

@@ -33,7 +33,7 @@ impl Store {
         self.open_blob_range(at, read, 0, u64::MAX).await
     }
 
-    /// The same, for who will read no more than `from..to`, as far as the blob goes.
+    /// The same for a client that reads `from..to` only, as far as the blob goes.
     pub async fn open_blob_range(&self, at: &BlobAt, read: ReadBlob, from: u64, to: u64) -> Result<Reader, Failure> {
         // Between two looks a blob may become one of another kind; then it is looked at afresh.
         loop {

@@ -10,16 +10,16 @@ use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::{Blob, ContentRef, Follows, IncrementalCopy, Which};
 
-use super::base;
 use super::copy_blob::{Decide, may_share};
 use super::copy_sparse::{Origin, Ready, leave_snapshot};
 use super::long_copies::{is_at, supersede};
 use super::put_page::{CLEARED_AT_ONCE, seen};
 use super::reader::Reader;
 use super::replace::write_base;
+use super::{base, base_to_write};
 use crate::claims::Trash;
 use crate::crypt::Lock;
-use crate::keys::BlobKeys;
+use crate::feed::TrackedKeys;
 use crate::records::{LongCopy, Task, encode};
 use crate::sparse::Editor;
 use crate::transact::{Decided, now};
@@ -89,7 +89,7 @@ impl Store {
 
 /// What an incremental copy does, the second time and after.
 struct Follow {
-    keys: BlobKeys,
+    keys: TrackedKeys,
     copy: IncrementalCopy,
     /// The snapshot that is copied.
     source: Box<Blob>,
@@ -109,7 +109,7 @@ impl Follow {
         if ready.is_late(txn, keys)? {
             return Ok(Laid::Late);
         }
-        let old = base(txn, keys)?;
+        let old = base_to_write(txn, keys)?;
         if self.copy.permit(old.as_ref(), &self.source, &self.to)? != Some(self.since) {
             return Err(Refusal::OperationTimedOut.into()); // another one came in between
         }
@@ -119,7 +119,7 @@ impl Follow {
         }
         let (mut editor, mut trash) = (Editor::new(keys, seen(&old)), Trash::default());
         for (from, to) in cleared {
-            editor.clear(txn, *from, *to, usize::MAX)?;
+            editor.clear_whole(txn, *from, *to)?;
         }
         editor.lay(txn, &ready.copy)?;
         // What the source was shortened by; it may take several turns, which lay the last part again.

@@ -5,7 +5,7 @@ use lazuli_model::blob::{Blob, LeaseBlob};
 use lazuli_model::lake::Right;
 use lazuli_model::{Lease, Refusal, lease};
 
-use super::{base, replace};
+use super::{base_to_write, replace};
 use crate::records::{Pending, encode};
 use crate::transact::{get, now};
 use crate::witness::{Found, holder, saw};
@@ -17,7 +17,7 @@ impl Store {
         let address = self.address(at).await?;
         self.transact(address.partition(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let Some(current) = base(txn, &keys)? else { return Err(Refusal::BlobNotFound.into()) };
+            let Some(current) = base_to_write(txn, &keys)? else { return Err(Refusal::BlobNotFound.into()) };
             if let Lease::Leased { id, length, .. } = current.lease.at(now(txn)) {
                 let expired = Blob { lease: Lease::Expired { id, length }, ..current.clone() };
                 replace::change(txn, &keys, &current, &expired);
@@ -31,7 +31,7 @@ impl Store {
         let address = self.address(at).await?;
         self.transact(address.partition(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let current = base(txn, &keys)?;
+            let current = base_to_write(txn, &keys)?;
             let pending = if current.is_none() { get::<Pending>(txn, &keys.pending())? } else { None };
             if let Some(pending) = pending {
                 saw(Found::Entry(holder(pending.lease, now(txn))));

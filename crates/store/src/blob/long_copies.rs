@@ -59,7 +59,7 @@ impl Store {
         for (key, bytes) in &rows {
             let long_copy: LongCopy = decode(bytes)?;
             if long_copy.alive.plus_seconds(ALIVE_SECONDS) <= time {
-                let keys = self.told_in_round(next, BlobKeys::of(space, keys::name_of(key))).await?;
+                let keys = self.tracked_in_round(next, BlobKeys::of(space, keys::name_of(key))).await?;
                 self.transact(keys.partition(), move |txn| {
                     let lost = get::<LongCopy>(txn, &keys.long_copy())?
                         .filter(|long_copy| long_copy.alive.plus_seconds(ALIVE_SECONDS) <= now(txn));

@@ -45,6 +45,7 @@ pub(crate) use earlier::FirstBlob;
 pub use page_ranges::{ListPages, PageRanges};
 pub use pending_copy::{Copying, Unfinished};
 pub(crate) use put_blob::drop_pending;
+pub(crate) use put_page::CLEARED_AT_ONCE;
 pub use reader::Reader;
 pub(crate) use replace::{change, replace, touch};
 
@@ -53,6 +54,7 @@ use lazuli_model::blob::{Blob, Keeping, Which};
 use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::lake::Address;
 use crate::transact::{Decided, get, now};
@@ -65,14 +67,14 @@ impl Store {
     pub(crate) async fn address(&self, at: &BlobAt) -> Result<Address, Failure> {
         let container = at.container_at();
         match self.address_in(self.home(&container).await?, at)? {
-            Address::Flat(keys) => Ok(Address::Flat(self.told(&container, keys).await?)),
+            Address::Flat(keys) => Ok(Address::Flat(self.tracked(&container, keys.into()).await?)),
             // A file system has no change feed.
             Address::Path(path) => Ok(Address::Path(path)),
         }
     }
 
     /// The keys of a blob to be written by several transactions. In a file system it gets its name now, and is seen with its record.
-    async fn written_keys(&self, at: &BlobAt) -> Result<BlobKeys, Failure> {
+    async fn written_keys(&self, at: &BlobAt) -> Result<TrackedKeys, Failure> {
         match self.address(at).await? {
             Address::Flat(keys) => Ok(keys),
             address @ Address::Path(_) => {
@@ -104,7 +106,7 @@ impl Store {
         let address = self.address(at).await?;
         self.transact(address.written(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let current = base(txn, &keys)?;
+            let current = base_to_write(txn, &keys)?;
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
             replace::change(txn, &keys, &current, &blob);
@@ -124,7 +126,7 @@ impl Store {
         let changed = self.transact(address.written(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
             let current = match which {
-                Which::Current => base(txn, &keys)?,
+                Which::Current => base_to_write(txn, &keys)?,
                 Which::Snapshot(_) | Which::Version(_) => get_blob::stored(txn, &keys, which)?,
             };
             let (blob, answer) = decide(current.as_ref(), now(txn))?;
@@ -148,18 +150,27 @@ fn stored_at(which: Which, found: &Blob) -> Which {
     }
 }
 
-/// The base blob as it is now. One that has expired goes in the transaction that meets it, so that nothing is left behind
-/// when another takes its name.
+/// The base blob as it is now. Reads only; one that has expired is not there.
 pub(crate) fn base(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<Option<Blob>> {
-    let Some(kept) = get::<Blob>(txn, &keys.base())? else {
-        saw(Found::Nothing);
-        return Ok(None);
-    };
-    let now = now(txn);
-    let seen = kept.clone().at(now);
-    saw(seen.as_ref().map_or(Found::Nothing, |blob| found(blob.etag.made(), blob.lease, now)));
-    if seen.is_none() {
-        expiry::bury(txn, keys, &kept)?;
+    let stored = get::<Blob>(txn, &keys.base())?;
+    Ok(as_seen(txn, stored))
+}
+
+/// The same, for a transaction that writes under the name. One that has expired goes with it, so that nothing is left behind
+/// when another takes its name.
+pub(crate) fn base_to_write(txn: &mut Txn<'_>, keys: &TrackedKeys) -> Decided<Option<Blob>> {
+    let stored = get::<Blob>(txn, &keys.base())?;
+    let expired = stored.as_ref().filter(|blob| blob.is_expired(now(txn))).cloned();
+    let seen = as_seen(txn, stored);
+    if let Some(expired) = expired {
+        expiry::bury(txn, keys, &expired)?;
     }
     Ok(seen)
+}
+
+fn as_seen(txn: &Txn<'_>, stored: Option<Blob>) -> Option<Blob> {
+    let now = now(txn);
+    let seen = stored.and_then(|blob| blob.at(now));
+    saw(seen.as_ref().map_or(Found::Nothing, |blob| found(blob.etag.made(), blob.lease, now)));
+    seen
 }

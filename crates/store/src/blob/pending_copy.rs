@@ -10,12 +10,13 @@ use lazuli_engine::{Key, Txn};
 use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping};
 use lazuli_model::{AccountName, ContainerName, Refusal, Timestamp};
 
-use super::base;
 use super::copy_blob::adopt;
 use super::long_copies::{ALIVE_SECONDS, supersede};
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
+use super::{base, base_to_write};
 use crate::claims::{Trash, claim_staged};
+use crate::feed::TrackedKeys;
 use crate::keys::{self, BlobKeys};
 use crate::manifest::Manifest;
 use crate::records::{Fetch, Kept, LongCopy, Mark, Task, encode};
@@ -29,7 +30,7 @@ const PAGE: usize = 256;
 /// A copy that is under way.
 #[derive(Clone, Debug)]
 pub struct Copying {
-    keys: BlobKeys,
+    keys: TrackedKeys,
     pub id: u128,
 }
 
@@ -64,7 +65,7 @@ impl Store {
         let (hinted, vault, salt) = (keys.clone(), self.vault.clone(), self.vault.salt());
         let begun = self
             .transact(keys.written(), move |txn| {
-                let old = base(txn, &keys)?;
+                let old = base_to_write(txn, &keys)?;
                 let mut new = copy.begin(old.as_ref(), &source.headers, &source.metadata, total, now(txn))?;
                 let mut trash = Trash::default();
                 replace(txn, &keys, &keeping, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
@@ -92,7 +93,7 @@ impl Store {
     pub async fn renew_copy(&self, copying: &Copying, done: u64) -> Result<bool, Failure> {
         let Copying { keys, id } = copying.clone();
         self.transact(keys.written(), move |txn| {
-            let Some(old) = base(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
+            let Some(old) = base_to_write(txn, &keys)?.filter(|blob| is_pending(blob, id)) else {
                 return Ok(false);
             };
             let mut blob = old.clone();
@@ -157,11 +158,20 @@ impl Store {
     /// serves: where it is alone, that is all of them. Where there are other gateways, one of them may be at it: a copy is
     /// seized only when it was not renewed for so long that its gateway must have lost it.
     pub async fn unfinished_copies(&self) -> Result<Vec<Unfinished>, Failure> {
-        let all = keys::column(keys::ROOT, keys::UNFINISHED);
-        let rows = self.rows(&all, &all.after_prefix(), usize::MAX).await?;
         let mut found = Vec::new();
+        let mut from = Some(keys::column(keys::ROOT, keys::UNFINISHED));
+        while let Some(next) = from {
+            from = self.unfinished_from(&next, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// A page of them. Gives where to go on.
+    async fn unfinished_from(&self, from: &Key, found: &mut Vec<Unfinished>) -> Result<Option<Key>, Failure> {
+        let end = keys::column(keys::ROOT, keys::UNFINISHED).after_prefix();
+        let rows = self.rows(from, &end, PAGE).await?;
         for (keys, id) in rows.iter().filter_map(|(row, _)| keys::read_unfinished(row)) {
-            let copying = Copying { keys: keys.clone(), id };
+            let copying = Copying { keys: keys.clone().into(), id };
             let under_way = self
                 .look(&keys.partition(), |txn| {
                     let blob = base(txn, &keys)?.filter(|blob| is_pending(blob, id));
@@ -171,7 +181,7 @@ impl Store {
                 .await?;
             match under_way.map(|(blob, long_copy)| (blob, self.fetch_of(long_copy))) {
                 Some((blob, Ok(Some(fetch)))) => {
-                    let copying = Copying { keys: self.told_of(&fetch, copying.keys).await?, ..copying };
+                    let copying = Copying { keys: self.tracked_by(&fetch, copying.keys.into()).await?, ..copying };
                     if self.seize_copy(&copying).await? {
                         found.push(Unfinished { copying, fetch, encryption: blob.encryption });
                     }
@@ -188,7 +198,7 @@ impl Store {
                 }
             }
         }
-        Ok(found)
+        Ok(rows.last().filter(|_| rows.len() == PAGE).map(|(last, _)| last.successor()))
     }
 }
 
@@ -209,7 +219,7 @@ impl Store {
             if long_copy.is_some_and(|long_copy| long_copy.copy == id) {
                 seen.remove(row);
             } else if seen.entry(row.clone()).or_insert(time).plus_seconds(ALIVE_SECONDS) <= time {
-                self.forget_copy(&Copying { keys, id }).await?;
+                self.forget_copy(&Copying { keys: keys.into(), id }).await?;
                 seen.remove(row);
             }
         }
@@ -241,10 +251,10 @@ impl Store {
         }
     }
 
-    async fn told_of(&self, fetch: &Fetch, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+    async fn tracked_by(&self, fetch: &Fetch, keys: BlobKeys) -> Result<TrackedKeys, Failure> {
         match (AccountName::parse(&fetch.account), ContainerName::parse(&fetch.container)) {
-            (Ok(account), Ok(container)) => self.told(&ContainerAt { account, container }, keys).await,
-            _ => Ok(keys),
+            (Ok(account), Ok(container)) => self.tracked(&ContainerAt { account, container }, keys).await,
+            _ => Ok(keys.into()),
         }
     }
 }
@@ -256,8 +266,8 @@ fn purpose(copy: u128) -> Vec<u8> {
 
 pub(super) const LOST: &str = "500 InternalError \"The server stopped while it was copying.\"";
 
-pub(super) fn fail(txn: &mut Txn<'_>, keys: &BlobKeys, id: u128, reason: &str) -> Decided<()> {
-    let blob = base(txn, keys)?;
+pub(super) fn fail(txn: &mut Txn<'_>, keys: &TrackedKeys, id: u128, reason: &str) -> Decided<()> {
+    let blob = base_to_write(txn, keys)?;
     let failed = Ending::Failed(reason.to_owned()).decide(blob.as_ref(), id, now(txn));
     if let (Some(old), Some(failed)) = (&blob, &failed) {
         change(txn, keys, old, failed);

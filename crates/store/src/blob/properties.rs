@@ -4,7 +4,7 @@ use lazuli_model::blob::{Blob, SetBlobMetadata, SetBlobProperties};
 use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags};
 
-use super::base;
+use super::base_to_write;
 use super::replace::revise;
 use crate::transact::now;
 use crate::{BlobAt, Failure, Store};
@@ -20,7 +20,7 @@ impl Store {
         let (address, keeping) = (self.address(at).await?, self.keeping(at, &Tags::NONE).await?);
         self.transact(address.written(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let current = base(txn, &keys)?;
+            let current = base_to_write(txn, &keys)?;
             let mut new = set.decide(current.as_ref(), now(txn))?;
             revise(txn, &keys, &keeping, &current.ok_or(Refusal::BlobNotFound)?, &mut new)?;
             Ok(new)

@@ -3,7 +3,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, PutBlob};
 
-use super::base;
+use super::base_to_write;
 use super::replace::replace;
 use crate::claims::{Trash, claim_staged};
 use crate::keys::BlobKeys;
@@ -21,7 +21,7 @@ impl Store {
         let (blob, trash) = self
             .transact_staged(target, content.body.into_staged(), move |txn| {
                 let keys = address.make(txn)?;
-                let old = base(txn, &keys)?;
+                let old = base_to_write(txn, &keys)?;
                 let mut new = put.decide(old.as_ref(), manifest.content(txn.stamp().0), md5, now(txn))?;
                 manifest.write(txn, &keys, &new.content);
                 claim_staged(txn, &keys, place.runs());

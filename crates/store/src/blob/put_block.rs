@@ -5,7 +5,7 @@ use lazuli_model::blob::{Encryption, PutBlock};
 use lazuli_model::lake::Right;
 use lazuli_model::{Lease, Timestamp};
 
-use super::base;
+use super::base_to_write;
 use crate::claims::{Trash, claim_staged, lower};
 use crate::keys::BlobKeys;
 use crate::records::{Block, Garbage, Pending, Place, Run, decode_with_tail, encode, encode_with_tail};
@@ -40,7 +40,7 @@ impl Store {
         let trash = self
             .transact_staged(address.written(), body.into_staged(), move |txn| {
                 let keys = address.make(txn)?;
-                let blob = base(txn, &keys)?;
+                let blob = base_to_write(txn, &keys)?;
                 let before: Option<Pending> = get(txn, &keys.pending())?;
                 let epoch = before.as_ref().map_or(txn.stamp().0, |pending| pending.epoch);
                 let key = keys.block(epoch, &put.id);

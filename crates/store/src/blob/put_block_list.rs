@@ -13,10 +13,11 @@ use lazuli_model::blob::{Blob, Keeping, PutBlockList, Search};
 use lazuli_model::lake::Right;
 use lazuli_model::{BlockId, Lease, Refusal, Timestamp};
 
-use super::base;
 use super::blocks::{Found, all_committed, all_uncommitted};
 use super::replace::{outlives, replace};
+use super::{base, base_to_write};
 use crate::claims::{Trash, raise};
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::lake::Address;
 use crate::manifest::Manifest;
@@ -76,7 +77,7 @@ impl Store {
         let committed = self
             .transact(address.written(), move |txn| {
                 let keys = address.make(txn)?;
-                let current = Seen { blob: base(txn, &keys)?, pending: get(txn, &keys.pending())? };
+                let current = Seen { blob: base_to_write(txn, &keys)?, pending: get(txn, &keys.pending())? };
                 if !current.has_the_blocks_of(&seen) {
                     return Ok(None);
                 }
@@ -130,8 +131,8 @@ fn consults_committed(put: &PutBlockList, uncommitted: &[Found]) -> bool {
 /// The blob, and where garbage was left.
 type Applied = (Blob, Option<BlobKeys>);
 
-fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<Applied> {
-    let current = Seen { blob: base(txn, keys)?, pending: get(txn, &keys.pending())? };
+fn read_and_apply(txn: &mut Txn<'_>, keys: &TrackedKeys, keeping: &Keeping, put: &PutBlockList) -> Decided<Applied> {
+    let current = Seen { blob: base_to_write(txn, keys)?, pending: get(txn, &keys.pending())? };
     current.permit(put, now(txn))?;
     let uncommitted = all_uncommitted(txn, keys, current.pending.as_ref())?;
     let committed = all_committed(txn, keys, current.blob.as_ref())?;
@@ -140,7 +141,7 @@ fn read_and_apply(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, put: &P
 
 fn apply(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     put: &PutBlockList,
     current: Seen,

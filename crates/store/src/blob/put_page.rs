@@ -3,7 +3,7 @@
 use lazuli_model::blob::{Blob, PutPage};
 use lazuli_model::lake::Right;
 
-use super::base;
+use super::base_to_write;
 use super::replace::touch;
 use crate::claims::Trash;
 use crate::sparse::{Editor, Fill, Seen};
@@ -11,7 +11,7 @@ use crate::transact::now;
 use crate::{BlobAt, Failure, Received, Store};
 
 /// Windows that one transaction clears. Beyond this much that was written, a clear takes several.
-pub(super) const CLEARED_AT_ONCE: usize = 1024;
+pub(crate) const CLEARED_AT_ONCE: usize = 1024;
 
 impl Store {
     /// `content` is as long as the pages.
@@ -22,7 +22,7 @@ impl Store {
         let (blob, trash) = self
             .transact_staged(partition, content.body.into_staged(), move |txn| {
                 let keys = address.find(txn, Right::Write)?;
-                let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
+                let blob = put.decide(base_to_write(txn, &keys)?.as_ref(), now(txn))?;
                 let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                 editor.write(txn, put.pages.from, &fill)?;
                 editor.finish(&mut trash);
@@ -43,7 +43,7 @@ impl Store {
             let (blob, next, trash) = self
                 .transact(partition, move |txn| {
                     let keys = address.find(txn, Right::Write)?;
-                    let blob = put.decide(base(txn, &keys)?.as_ref(), now(txn))?;
+                    let blob = put.decide(base_to_write(txn, &keys)?.as_ref(), now(txn))?;
                     let (mut editor, mut trash) = (Editor::new(&keys, seen(&blob)), Trash::default());
                     let next = editor.clear(txn, from, put.pages.to, CLEARED_AT_ONCE)?;
                     editor.finish(&mut trash);

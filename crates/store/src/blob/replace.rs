@@ -7,7 +7,7 @@
 //!   base record has neither row.
 
 use lazuli_engine::Txn;
-use lazuli_model::blob::{Blob, Fate, Keeping, Which};
+use lazuli_model::blob::{Blob, Fate, Keeping, Superseded, Which};
 use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Timestamp};
 
@@ -15,7 +15,7 @@ use super::deleted::{keep_deleted, purge, purge_all, take_out};
 use super::stored_at;
 use super::tagged::{forget_past, index, keep_past};
 use crate::claims::{Trash, is_shared, release, share};
-use crate::feed::{foresee, note};
+use crate::feed::{TrackedKeys, foresee, note};
 use crate::keys::{BlobKeys, Located, TreeKeys};
 use crate::records::{Guard, Kept, Mark, encode};
 use crate::transact::{Decided, get, now};
@@ -24,7 +24,7 @@ use crate::transact::{Decided, get, now};
 /// `kept` went over to the new one, which may be only if the old one does not [`outlive`](outlives) this.
 pub(crate) fn replace(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     old: Option<&Blob>,
     new: &mut Blob,
@@ -67,12 +67,18 @@ pub(super) fn outlives(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, ol
 
 /// The same blob after its content changed in place (Append Block, Put Page): no version is made of it, and its tags are
 /// what they were.
-pub(crate) fn touch(txn: &mut Txn<'_>, keys: &BlobKeys, new: &Blob) {
+pub(crate) fn touch(txn: &mut Txn<'_>, keys: &TrackedKeys, new: &Blob) {
     write_base(txn, keys, Some(new), Some(new));
 }
 
 /// A change of the record that makes a version (Set Blob Metadata, Snapshot Blob), with the content shared.
-pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old: &Blob, new: &mut Blob) -> Decided<()> {
+pub(super) fn revise(
+    txn: &mut Txn<'_>,
+    keys: &TrackedKeys,
+    keeping: &Keeping,
+    old: &Blob,
+    new: &mut Blob,
+) -> Decided<()> {
     new.version = keeping.new_version(now(txn));
     if let Some(id) = keeping.changed(old) {
         new.content = share(txn, keys, &old.content)?;
@@ -83,14 +89,14 @@ pub(super) fn revise(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, old:
 }
 
 /// The same blob with the same content, changed in its record alone, and no version made of it.
-pub(crate) fn change(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, new: &Blob) {
+pub(crate) fn change(txn: &mut Txn<'_>, keys: &TrackedKeys, old: &Blob, new: &Blob) {
     let time = now(txn);
     note(txn, keys, Which::Current, || Event::changed(Which::Current, old, new, time));
     write_base(txn, keys, Some(old), Some(new));
 }
 
 /// As [`change`], of a snapshot or a version too.
-pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &Blob, new: &Blob) {
+pub(super) fn change_at(txn: &mut Txn<'_>, keys: &TrackedKeys, which: Which, old: &Blob, new: &Blob) {
     guard(txn, keys, new);
     let at = stored_at(which, old);
     let row = match at {
@@ -111,7 +117,7 @@ pub(super) fn change_at(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: &
 /// The blob goes, to where what was deleted goes. True when it is gone for good.
 pub(super) fn delete_base(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     keeping: &Keeping,
     old: &Blob,
     trash: &mut Trash,
@@ -138,7 +144,7 @@ pub(super) fn delete_base(
 }
 
 /// The base record, its rows of the tag index, and that of its expiry.
-pub(super) fn write_base(txn: &mut Txn<'_>, keys: &BlobKeys, old: Option<&Blob>, new: Option<&Blob>) {
+pub(super) fn write_base(txn: &mut Txn<'_>, keys: &TrackedKeys, old: Option<&Blob>, new: Option<&Blob>) {
     let expires = |blob: Option<&Blob>| blob.and_then(|blob| blob.expires);
     if expires(old) != expires(new) {
         expires(old).into_iter().for_each(|time| txn.delete(keys.expiry(time)));
@@ -167,8 +173,7 @@ fn keep_version(txn: &mut Txn<'_>, keys: &BlobKeys, old: &Blob, id: Timestamp) -
     Ok(id)
 }
 
-/// A blob where there was none. One that was deleted softly becomes a snapshot that was; of another type, all that could be
-/// brought back goes ("Soft delete for blobs").
+/// A blob where there was none.
 fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, trash: &mut Trash) -> Decided<()> {
     if txn.get(&keys.versions_only())?.is_some() {
         txn.delete(keys.versions_only());
@@ -177,14 +182,14 @@ fn supersede(txn: &mut Txn<'_>, keys: &BlobKeys, keeping: &Keeping, new: &Blob, 
         return Ok(());
     };
     let time = now(txn);
-    match before.deleted.filter(|deleted| !deleted.is_over(time)) {
-        Some(deleted) if before.kind.is_like(new.kind) => {
+    match keeping.superseded(&before, new.kind, time) {
+        Superseded::Snapshot(deleted) => {
             take_out(txn, keys, Which::Current, &before);
             keep_deleted(txn, keys, Which::Snapshot(time), &before, deleted);
             Ok(())
         }
-        Some(_) if !keeping.versions => purge_all(txn, keys, trash),
-        Some(_) | None => purge(txn, keys, Which::Current, &before, trash),
+        Superseded::AllGone => purge_all(txn, keys, trash),
+        Superseded::Gone => purge(txn, keys, Which::Current, &before, trash),
     }
 }
 

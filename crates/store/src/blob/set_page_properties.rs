@@ -4,7 +4,7 @@ use lazuli_model::blob::{Blob, SetPageProperties, Which};
 use lazuli_model::feed::Event;
 use lazuli_model::lake::Right;
 
-use super::base;
+use super::base_to_write;
 use super::put_page::{CLEARED_AT_ONCE, seen};
 use super::replace::touch;
 use crate::claims::Trash;
@@ -22,7 +22,7 @@ impl Store {
             let (blob, done, trash) = self
                 .transact(partition, move |txn| {
                     let keys = address.find(txn, Right::Write)?;
-                    let old = base(txn, &keys)?;
+                    let old = base_to_write(txn, &keys)?;
                     let new = set.decide(old.as_ref(), now(txn))?;
                     let mut trash = Trash::default();
                     let mut done = true;

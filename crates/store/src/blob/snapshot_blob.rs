@@ -5,7 +5,7 @@ use lazuli_model::feed::Event;
 use lazuli_model::lake::Right;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
-use super::base;
+use super::base_to_write;
 use super::replace::{change, revise};
 use crate::claims::share;
 use crate::feed::note;
@@ -19,7 +19,7 @@ impl Store {
         let (address, keeping) = (self.address(at).await?, self.keeping(at, &Tags::NONE).await?);
         self.transact(address.written(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let current = base(txn, &keys)?;
+            let current = base_to_write(txn, &keys)?;
             let copy = snapshot.decide(current.as_ref(), now(txn))?;
             let current = current.ok_or(Refusal::BlobNotFound)?;
             let content = share(txn, &keys, &copy.content)?;

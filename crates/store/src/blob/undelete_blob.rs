@@ -6,11 +6,11 @@ use lazuli_model::blob::{Blob, Which};
 use lazuli_model::feed::Event;
 use lazuli_model::{Refusal, Tags, Timestamp};
 
-use super::base;
+use super::base_to_write;
 use super::deleted::{deleted, some_deleted, take_out};
 use super::replace::write_base;
 use super::tagged::keep_past;
-use crate::feed::note;
+use crate::feed::{TrackedKeys, note};
 use crate::keys::BlobKeys;
 use crate::lake::Address;
 use crate::records::encode;
@@ -52,8 +52,8 @@ impl Default for Progress {
 }
 
 /// Where to go on, if anywhere. It is where this began when the blob that comes back has other tags than were `announced`.
-fn apply(txn: &mut Txn<'_>, keys: &BlobKeys, announced: &Tags, from: &Progress) -> Decided<Option<Progress>> {
-    let current = base(txn, keys)?;
+fn apply(txn: &mut Txn<'_>, keys: &TrackedKeys, announced: &Tags, from: &Progress) -> Decided<Option<Progress>> {
+    let current = base_to_write(txn, keys)?;
     let gone = deleted(txn, keys, Which::Current)?.filter(|_| current.is_none() && from.is_first);
     let mut some = |of: fn(Timestamp) -> Which, from: &Option<Option<Key>>| match from {
         Some(from) => some_deleted(txn, keys, of, from.as_ref()),

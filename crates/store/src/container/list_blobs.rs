@@ -43,7 +43,7 @@ impl Store {
             let page = match home.hierarchical {
                 true => {
                     let keys = TreeKeys { space };
-                    self.look(&keys.partition(), |txn| list_tree(txn, &keys, &self.caller, &list)).await?
+                    self.look(&keys.partition(), |txn| list_tree(txn, &keys, &self.request.caller, &list)).await?
                 }
                 false => self.page(space, &list).await?,
             };

@@ -8,8 +8,8 @@
 mod files;
 mod publish;
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lazuli_engine::{Key, Space, Txn};
@@ -47,10 +47,6 @@ pub(crate) enum Noting {
     Rehydrated = b'5',
 }
 
-/// Who is told of the changes in a partition: nobody, or a feed. Makes no difference to what a key is.
-#[derive(Clone, Debug)]
-pub(crate) struct Told(Option<Arc<Telling>>);
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telling {
     account: AccountName,
@@ -61,42 +57,49 @@ pub struct Telling {
     is_source: bool,
 }
 
-impl Told {
-    pub const NOBODY: Self = Self(None);
+/// The keys of a blob that is to be changed, and the change feed that records it, if its account has one. A read needs the keys only.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackedKeys {
+    keys: BlobKeys,
+    feed: Option<Arc<Telling>>,
+}
+
+impl TrackedKeys {
+    /// A change that goes on later is recorded as the one that it is part of.
+    pub fn resumed(keys: BlobKeys, telling: Option<Telling>) -> Self {
+        Self { keys, feed: telling.map(Arc::new) }
+    }
 
     /// As it is written down for a change that goes on later.
     pub fn telling(&self) -> Option<Telling> {
-        self.0.as_deref().cloned()
-    }
-
-    pub fn of(telling: Option<Telling>) -> Self {
-        Self(telling.map(Arc::new))
+        self.feed.as_deref().cloned()
     }
 }
 
-impl PartialEq for Told {
-    fn eq(&self, _other: &Self) -> bool {
-        true
+impl Deref for TrackedKeys {
+    type Target = BlobKeys;
+
+    fn deref(&self) -> &BlobKeys {
+        &self.keys
     }
 }
 
-impl Eq for Told {}
-
-impl PartialOrd for Told {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+/// Without a feed: a file system has none, and neither has the feed itself.
+impl From<BlobKeys> for TrackedKeys {
+    fn from(keys: BlobKeys) -> Self {
+        Self { keys, feed: None }
     }
 }
 
-impl Ord for Told {
-    fn cmp(&self, _other: &Self) -> Ordering {
-        Ordering::Equal
+impl From<TrackedKeys> for BlobKeys {
+    fn from(tracked: TrackedKeys) -> Self {
+        tracked.keys
     }
 }
 
 /// Notes what `event` says, where somebody is told.
-pub(crate) fn note(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, event: impl FnOnce() -> Option<Event>) {
-    if keys.told.0.is_some()
+pub(crate) fn note(txn: &mut Txn<'_>, keys: &TrackedKeys, which: Which, event: impl FnOnce() -> Option<Event>) {
+    if keys.feed.is_some()
         && let Some(event) = event()
     {
         let what = match event.kind {
@@ -113,7 +116,7 @@ pub(crate) fn note(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, event: impl
 
 /// No transaction runs when a rehydration ends. So the event of its end is recorded when it begins, with the later time, and is removed
 /// if another change comes before that.
-pub(crate) fn foresee(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: Option<&Blob>, new: Option<&Blob>) {
+pub(crate) fn foresee(txn: &mut Txn<'_>, keys: &TrackedKeys, which: Which, old: Option<&Blob>, new: Option<&Blob>) {
     let until = |blob: Option<&Blob>| blob.and_then(|blob| blob.rehydrating).map(|back| back.until);
     if until(old) == until(new) {
         return;
@@ -121,15 +124,15 @@ pub(crate) fn foresee(txn: &mut Txn<'_>, keys: &BlobKeys, which: Which, old: Opt
     if let Some(until) = until(old).filter(|until| *until > now(txn)) {
         txn.delete(keys.noted(until, Noting::Rehydrated, which));
     }
-    if keys.told.0.is_some()
+    if keys.feed.is_some()
         && let Some(event) = new.and_then(|blob| Event::rehydrated(which, blob))
     {
         put(txn, keys, Noting::Rehydrated, which, event);
     }
 }
 
-fn put(txn: &mut Txn<'_>, keys: &BlobKeys, what: Noting, which: Which, event: Event) {
-    if let Some(telling) = &keys.told.0 {
+fn put(txn: &mut Txn<'_>, keys: &TrackedKeys, what: Noting, which: Which, event: Event) {
+    if let Some(telling) = &keys.feed {
         let row = keys.noted(event.time, what, which);
         let (account, container) = (telling.account.clone(), telling.container.clone());
         if telling.is_source && which == Which::Current {
@@ -183,19 +186,14 @@ impl Feeds {
 }
 
 impl Store {
-    /// The same store, for a request: what it changes is told as caused by it.
-    pub fn because(&self, cause: Cause) -> Self {
-        Self { cause: Some(Arc::new(cause)), ..self.clone() }
-    }
-
-    /// The keys of a blob in the space of a container, with who is told of its changes.
-    pub(crate) async fn told(&self, at: &ContainerAt, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+    /// The keys of a blob in the space of a container, with the feed that records its changes.
+    pub(crate) async fn tracked(&self, at: &ContainerAt, keys: BlobKeys) -> Result<TrackedKeys, Failure> {
         if at.container.as_str() == CONTAINER {
-            return Ok(keys);
+            return Ok(keys.into());
         }
         let settings = self.account_settings(&at.account).await?;
         if !settings.change_feed {
-            return Ok(keys);
+            return Ok(keys.into());
         }
         let policies = settings.replication.as_ref();
         let is_source = policies.is_some_and(|own| own.of_source(&at.account, &at.container).next().is_some());
@@ -203,23 +201,23 @@ impl Store {
             self.feeds.replicate.notify_one();
         }
         self.feeds.hint(&at.account, keys.space, self.now());
-        let cause = self.cause.as_deref().cloned().unwrap_or_default();
+        let cause = self.request.cause.as_deref().cloned().unwrap_or_default();
         let telling = Telling { account: at.account.clone(), container: at.container.clone(), cause, is_source };
-        Ok(BlobKeys { told: Told(Some(Arc::new(telling))), ..keys })
+        Ok(TrackedKeys { keys, feed: Some(Arc::new(telling)) })
     }
 
     /// Notes were made by a change that goes on later.
-    pub(crate) fn hint_told(&self, keys: &BlobKeys) {
-        if let Some(telling) = &keys.told.0 {
+    pub(crate) fn hint_feed(&self, keys: &TrackedKeys) {
+        if let Some(telling) = &keys.feed {
             self.feeds.hint(&telling.account, keys.space, self.now());
         }
     }
 
-    /// As [`Store::told`], for a round, which knows the container by the place it goes on from.
-    pub(crate) async fn told_in_round(&self, next: &Key, keys: BlobKeys) -> Result<BlobKeys, Failure> {
+    /// As [`Store::tracked`], for a round, which knows the container by the place it goes on from.
+    pub(crate) async fn tracked_in_round(&self, next: &Key, keys: BlobKeys) -> Result<TrackedKeys, Failure> {
         match container_before(next) {
-            Some(at) => self.told(&at, keys).await,
-            None => Ok(keys),
+            Some(at) => self.tracked(&at, keys).await,
+            None => Ok(keys.into()),
         }
     }
 }

@@ -35,6 +35,8 @@ const KEYS_BYTES: usize = 256 << 10;
 const TOGETHER: usize = 64;
 /// Rows of other kinds that one look goes over.
 const PAGE: usize = 256;
+/// Accounts of one look.
+const ACCOUNTS_AT_ONCE: usize = 256;
 /// A log that has come this far is followed by another.
 const LOG_BYTES: u64 = 64 << 20;
 /// So long after the end of an hour, whatever began in it has been written.
@@ -88,9 +90,14 @@ impl Store {
     /// Accounts that have a feed, or had one; for how many days events are kept, while it is on.
     async fn feed_accounts(&self) -> Result<BTreeMap<AccountName, Option<Option<u32>>>, Failure> {
         let all = keys::column(keys::ROOT, keys::FEEDS);
-        let rows = self.rows(&all, &all.after_prefix(), usize::MAX).await?;
-        let names = rows.iter().filter_map(|(key, _)| AccountName::parse(std::str::from_utf8(&key.row()).ok()?).ok());
-        let mut accounts: BTreeMap<_, _> = names.map(|name| (name, None)).collect();
+        let (mut from, end) = (Some(all.clone()), all.after_prefix());
+        let mut accounts = BTreeMap::new();
+        while let Some(next) = from {
+            let rows = self.rows(&next, &end, ACCOUNTS_AT_ONCE).await?;
+            from = rows.last().filter(|_| rows.len() == ACCOUNTS_AT_ONCE).map(|(last, _)| last.successor());
+            let name = |key: &Key| AccountName::parse(std::str::from_utf8(&key.row()).ok()?).ok();
+            accounts.extend(rows.iter().filter_map(|(key, _)| Some((name(key)?, None))));
+        }
         for (name, account) in self.accounts().await? {
             if account.settings.change_feed {
                 accounts.insert(name, Some(account.settings.change_feed_days));

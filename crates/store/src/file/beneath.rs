@@ -19,7 +19,7 @@ impl Tree<'_, '_> {
 
     /// A handle of a node was closed.
     pub fn leave(&mut self, node: &Node) -> Decided<()> {
-        self.count_above(node.parent, |count| count.saturating_sub(1))
+        self.count_above(node.parent, |count| fewer(count, 1))
     }
 
     /// A node went from one directory to another, with the handles that are open on itself.
@@ -29,7 +29,7 @@ impl Tree<'_, '_> {
         }
         let handles = u32::try_from(self.opens(id)?.len()).unwrap_or(u32::MAX);
         if handles > 0 {
-            self.count_above(from, |count| count.saturating_sub(handles))?;
+            self.count_above(from, |count| fewer(count, handles))?;
             self.count_above(to, |count| count.saturating_add(handles))?;
         }
         Ok(())
@@ -58,4 +58,10 @@ impl Tree<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// A handle that is closed was counted when it was opened.
+fn fewer(count: u32, closed: u32) -> u32 {
+    debug_assert!(count >= closed, "{closed} of {count} handles were closed");
+    count.saturating_sub(closed)
 }

@@ -1,6 +1,7 @@
 //! Rename File and Rename Directory: one name goes and another comes. What is below a directory does not notice.
 
 use lazuli_model::file::arbiter::{Act, Obstacle};
+use lazuli_model::file::entry::permit_move;
 use lazuli_model::file::{AskedRights, Entry, Frozen, Kind, Node, Principal, Rename, Rights, Spot};
 use lazuli_model::{Lease, Refusal};
 
@@ -47,9 +48,7 @@ pub(super) fn move_entry(
 ) -> Decided<Entry> {
     let moved = source.found.clone().ok_or(Refusal::ResourceNotFound)?;
     let node = tree.node_of(&moved)?;
-    if destination.above.contains(&moved.id) {
-        return Err(Refusal::InvalidInput { reason: "A directory cannot be moved into itself.".into() }.into());
-    }
+    permit_move(moved.id, &destination.above)?;
     if tree.is_going(destination.parent)? {
         return Err(Refusal::DeletePending.into());
     }

@@ -138,7 +138,7 @@ impl Store {
         loop {
             let settled = wait.listen();
             let Some(now) = self.ask_for_breaks(found, path, act).await? else { return Ok(()) };
-            let until = *until.get_or_insert(now.plus_seconds(self.patience_seconds));
+            let until = *until.get_or_insert(now.plus_seconds(self.request.patience_seconds));
             if until <= now {
                 return Err(Refusal::ClientCacheFlushDelay.into());
             }

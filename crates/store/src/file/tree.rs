@@ -142,7 +142,7 @@ impl<'t, 'a> Tree<'t, 'a> {
         &mut self.head
     }
 
-    /// Writes what the transaction leaves besides its rows, and says who should hear of it.
+    /// Writes what the transaction leaves besides its rows, and says who has to be woken.
     pub fn finish(self) -> Left {
         if self.head_changed {
             self.txn.put(self.keys.head(), encode(&self.head));

@@ -9,7 +9,7 @@ use super::address::PathAddress;
 use super::tree::{self, Standing, lookup};
 use super::walk::{Visit, Walk, segments};
 use super::{Address, PathAt};
-use crate::blob::{base, change};
+use crate::blob::{base, base_to_write, change};
 use crate::keys::{ROOT_NODE, TreeKeys};
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{NodeId, encode};
@@ -58,7 +58,7 @@ impl Store {
             return Ok(Address::Path(self.path_in(home, at.path.clone())));
         }
         if at.path.is_root() {
-            return Ok(Address::Flat(crate::keys::BlobKeys::new(home.id, "")));
+            return Ok(Address::Flat(crate::keys::BlobKeys::new(home.id, "").into()));
         }
         self.address(&at.blob_at()?).await
     }
@@ -135,7 +135,7 @@ impl Store {
         let address = self.path_address(at).await?;
         self.transact(address.written(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
-            let current = base(txn, &keys)?;
+            let current = base_to_write(txn, &keys)?;
             let new = set.decide(current.as_ref(), now(txn))?;
             change(txn, &keys, &current.ok_or(Refusal::BlobNotFound)?, &new);
             Ok(new)

@@ -10,13 +10,14 @@ use lazuli_model::lake::{Caller, CreatePath, LakePath, Node, Right, permit, perm
 use lazuli_model::{Refusal, Timestamp};
 
 use super::tree::{self, Found, Spot, link, locate};
-use crate::keys::{self, BlobKeys, NOWHERE, ROOT_NODE, TreeKeys};
+use crate::feed::TrackedKeys;
+use crate::keys::{self, NOWHERE, ROOT_NODE, TreeKeys};
 use crate::records::{NodeId, encode};
 use crate::transact::{Decided, Target, now};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
-    Flat(BlobKeys),
+    Flat(TrackedKeys),
     Path(PathAddress),
 }
 
@@ -54,18 +55,18 @@ impl Address {
     }
 
     /// The keys of what is there. What is not there has keys under which there is nothing, so that an operation refuses in its own words.
-    pub fn find(&self, txn: &mut Txn<'_>, right: Right) -> Decided<Cow<'_, BlobKeys>> {
+    pub fn find(&self, txn: &mut Txn<'_>, right: Right) -> Decided<Cow<'_, TrackedKeys>> {
         match self {
             Address::Flat(keys) => Ok(Cow::Borrowed(keys)),
-            Address::Path(path) => Ok(Cow::Owned(path.keys.blob(path.find(txn, right)?))),
+            Address::Path(path) => Ok(Cow::Owned(path.keys.blob(path.find(txn, right)?).into())),
         }
     }
 
     /// The same for what may have to be made: then it has a name, parents and a node, and the operation writes its record.
-    pub fn make(&self, txn: &mut Txn<'_>) -> Decided<Cow<'_, BlobKeys>> {
+    pub fn make(&self, txn: &mut Txn<'_>) -> Decided<Cow<'_, TrackedKeys>> {
         match self {
             Address::Flat(keys) => Ok(Cow::Borrowed(keys)),
-            Address::Path(path) => Ok(Cow::Owned(path.keys.blob(path.make_file(txn)?))),
+            Address::Path(path) => Ok(Cow::Owned(path.keys.blob(path.make_file(txn)?).into())),
         }
     }
 }

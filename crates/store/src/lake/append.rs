@@ -9,12 +9,13 @@ use lazuli_model::{BlockId, Lease, Refusal};
 
 use super::create_path::is_folder;
 use super::{Address, PathAt, tree};
-use crate::blob::{FoundBlock, all_uncommitted, base, touch};
+use crate::blob::{CLEARED_AT_ONCE, FoundBlock, all_uncommitted, base, base_to_write, touch};
 use crate::claims::{Trash, claim_staged, lower, release};
+use crate::feed::TrackedKeys;
 use crate::keys::{BlobKeys, Located, TreeKeys};
 use crate::manifest::Loaded;
 use crate::records::{Block, Garbage, Kept, Pending, Place, encode, encode_with_tail};
-use crate::sparse::{Editor, Fill, Seen};
+use crate::sparse::{Editor, Fill, Seen, windows_of};
 use crate::transact::{Decided, get, now};
 use crate::upload::Body;
 use crate::{Failure, Received, Store};
@@ -35,6 +36,7 @@ impl Store {
         let body = self.within_budget(&address, content.body, content.length).await?;
         let (place, tail) = body.place();
         let (length, cipher) = (content.length, content.cipher);
+        self.shorten(&address, &append).await?;
         let (answer, trash) = self
             .transact_staged(address.written(), body.into_staged(), move |txn| {
                 let keys = address.find(txn, Right::ReadWrite)?;
@@ -48,25 +50,63 @@ impl Store {
                     }
                     return Ok(((next, renewed), None));
                 };
-                let (flushed, left) = commit(txn, &keys, flush, blob.as_ref(), is_directory)?;
-                Ok((flushed, left))
+                commit(txn, &keys, flush, blob.as_ref(), is_directory)
             })
             .await?;
         self.hint_left(trash);
         Ok(answer)
     }
 
+    /// What an append that flushes cuts off, if that is more than one transaction takes: see [`shortened`].
+    async fn shorten(&self, address: &Address, append: &AppendData) -> Result<(), Failure> {
+        let Some(length) = append.flush.as_ref().map(|flush| flush.position) else { return Ok(()) };
+        loop {
+            let partition = address.partition();
+            let old = self.look(&partition, |txn| {
+                let keys = address.find(txn, Right::ReadWrite)?;
+                Ok(base(txn, &keys)?.map(|blob| blob.content))
+            });
+            if !old.await?.is_some_and(|old| is_cut_in_steps(&old, length)) {
+                return Ok(());
+            }
+            let (address, append) = (address.clone(), append.clone());
+            let (done, trash) = self
+                .transact(address.written(), move |txn| {
+                    let keys = address.find(txn, Right::ReadWrite)?;
+                    let (blob, is_directory) = current(txn, &keys)?;
+                    append.decide(blob.as_ref().map(|blob| (blob, is_directory)), now(txn))?;
+                    let old = blob.ok_or(Refusal::BlobNotFound)?.content;
+                    let mut trash = Trash::default();
+                    Ok((shortened(txn, &keys, &old, length, &mut trash)?, trash.leave(txn, &keys)))
+                })
+                .await?;
+            self.hint_left(trash);
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
     pub async fn flush_data(&self, at: &PathAt, flush: FlushData) -> Result<Appended, Failure> {
         let address = self.path_address(at).await?;
-        let (answer, trash) = self
-            .transact(address.written(), move |txn| {
-                let keys = address.find(txn, Right::ReadWrite)?;
-                let (blob, is_directory) = current(txn, &keys)?;
-                commit(txn, &keys, &flush, blob.as_ref(), is_directory)
-            })
-            .await?;
-        self.hint_left(trash);
-        Ok(answer)
+        loop {
+            let (address, flush) = (address.clone(), flush.clone());
+            let (answer, trash) = self
+                .transact(address.written(), move |txn| {
+                    let keys = address.find(txn, Right::ReadWrite)?;
+                    let (blob, is_directory) = current(txn, &keys)?;
+                    if let Some(left) = cut_step(txn, &keys, &flush, blob.as_ref(), is_directory)? {
+                        return Ok((None, left));
+                    }
+                    let (answer, left) = commit(txn, &keys, &flush, blob.as_ref(), is_directory)?;
+                    Ok((Some(answer), left))
+                })
+                .await?;
+            self.hint_left(trash);
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
     }
 
     async fn within_budget(&self, address: &Address, body: Body, length: u64) -> Result<Body, Failure> {
@@ -85,8 +125,8 @@ impl Store {
 }
 
 /// The record, and whether it is a directory's.
-fn current(txn: &mut Txn<'_>, keys: &BlobKeys) -> Decided<(Option<Blob>, bool)> {
-    let blob = base(txn, keys)?;
+fn current(txn: &mut Txn<'_>, keys: &TrackedKeys) -> Decided<(Option<Blob>, bool)> {
+    let blob = base_to_write(txn, keys)?;
     let is_directory = match (keys.located(), &blob) {
         (Located::Node(id), Some(_)) => tree::node(txn, &TreeKeys { space: keys.space }, id)?.is_directory,
         (Located::Flat(_), Some(blob)) => is_folder(blob),
@@ -156,7 +196,7 @@ fn appended(txn: &mut Txn<'_>, keys: &BlobKeys, pending: Option<&Pending>) -> De
 
 fn commit(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     flush: &FlushData,
     current: Option<&Blob>,
     is_directory: bool,
@@ -183,6 +223,42 @@ fn commit(
     Ok(((blob, flushed.renewed), trash.leave(txn, keys)))
 }
 
+/// Whether so much lies between `length` and the end that it is cleared in steps.
+fn is_cut_in_steps(old: &ContentRef, length: u64) -> bool {
+    old.is_sparse() && windows_of(length, old.length) > CLEARED_AT_ONCE
+}
+
+/// Clears some of what lies beyond `length`, if it is much. True when it is little, or none is left. The record is changed by the last
+/// step only: until then the file has its old length, with zeros at the end.
+fn shortened(txn: &mut Txn<'_>, keys: &BlobKeys, old: &ContentRef, length: u64, trash: &mut Trash) -> Decided<bool> {
+    if !is_cut_in_steps(old, length) {
+        return Ok(true);
+    }
+    let mut editor = Editor::new(keys, Seen { content: old.id, epoch: old.epoch });
+    let next = editor.clear(txn, length, old.length, CLEARED_AT_ONCE)?;
+    editor.finish(trash);
+    Ok(next.is_none())
+}
+
+/// A step of a flush that cuts off much, and what it left to the sweeper; `None` when there is no more of it.
+fn cut_step(
+    txn: &mut Txn<'_>,
+    keys: &TrackedKeys,
+    flush: &FlushData,
+    current: Option<&Blob>,
+    is_directory: bool,
+) -> Decided<Option<Option<BlobKeys>>> {
+    let Some(old) = current.filter(|blob| is_cut_in_steps(&blob.content, flush.position)) else { return Ok(None) };
+    // It cuts off, so it does not matter what was appended.
+    flush.decide(Some((old, is_directory)), &[], now(txn))?;
+    let mut trash = Trash::default();
+    let done = shortened(txn, keys, &old.content, flush.position, &mut trash)?;
+    if done && trash.0.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(trash.leave(txn, keys)))
+}
+
 /// The content with `pieces` in their places, cut off at `length`.
 fn lay(
     txn: &mut Txn<'_>,
@@ -206,8 +282,8 @@ fn lay(
     }
     // What lies beyond the end is no part of the file, also if it grows again.
     let beyond = pieces.iter().map(|piece| piece.position + piece.block.length).chain([old.length]).max();
-    if beyond > Some(length) {
-        editor.clear(txn, length, u64::MAX, usize::MAX)?;
+    if let Some(beyond) = beyond.filter(|beyond| *beyond > length) {
+        editor.clear_whole(txn, length, beyond)?;
     }
     editor.finish(trash);
     if !old.is_sparse() {

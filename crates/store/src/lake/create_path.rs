@@ -8,8 +8,9 @@ use lazuli_model::{Metadata, Refusal};
 use super::address::PathAddress;
 use super::tree::{self, link, standing};
 use super::{Address, PathAt};
-use crate::blob::{base, drop_pending, replace};
+use crate::blob::{base_to_write, drop_pending, replace};
 use crate::claims::Trash;
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::records::Kept;
 use crate::transact::{Decided, now};
@@ -36,7 +37,7 @@ impl Store {
 }
 
 /// The record, its keys, and where garbage was left.
-type Created = (Blob, BlobKeys, Option<BlobKeys>);
+type Created = (Blob, TrackedKeys, Option<BlobKeys>);
 
 fn create_in_tree(txn: &mut Txn<'_>, path: &PathAddress, create: &CreatePath) -> Decided<Created> {
     let making = path.make_parents(txn)?;
@@ -68,9 +69,9 @@ fn create_in_tree(txn: &mut Txn<'_>, path: &PathAddress, create: &CreatePath) ->
         }
         None => path.link_new(txn, &making, create)?,
     };
-    let keys = path.keys.blob(id);
+    let keys = TrackedKeys::from(path.keys.blob(id));
     let mut trash = Trash::default();
-    let old = base(txn, &keys)?;
+    let old = base_to_write(txn, &keys)?;
     replace(txn, &keys, &Keeping::NOTHING, old.as_ref(), &mut new, Kept::Nothing, &mut trash)?;
     drop_pending(txn, &keys, &mut trash)?;
     let left = trash.leave(txn, &keys);
@@ -78,8 +79,8 @@ fn create_in_tree(txn: &mut Txn<'_>, path: &PathAddress, create: &CreatePath) ->
 }
 
 /// In a flat container a directory is a blob that says so.
-fn create_flat(txn: &mut Txn<'_>, keys: &BlobKeys, create: &CreatePath) -> Decided<Created> {
-    let old = base(txn, keys)?;
+fn create_flat(txn: &mut Txn<'_>, keys: &TrackedKeys, create: &CreatePath) -> Decided<Created> {
+    let old = base_to_write(txn, keys)?;
     let node = Node { is_directory: old.as_ref().is_some_and(is_folder), ..Node::root() };
     let mut new = create.decide(old.as_ref().map(|old| (old, &node)), now(txn))?;
     if create.is_directory {

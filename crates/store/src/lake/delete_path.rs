@@ -12,6 +12,7 @@ use super::tree::{self, Standing, is_empty, lookup, unlink};
 use super::{Address, PathAt};
 use crate::blob::{apply_delete, delete_all_of};
 use crate::claims::Trash;
+use crate::feed::TrackedKeys;
 use crate::keys::{BlobKeys, ROOT_NODE, TreeKeys};
 use crate::records::{Garbage, NodeId, RemovedPath, decode, encode};
 use crate::transact::{Decided, now};
@@ -231,7 +232,7 @@ fn delete_as_blob(
     days: Option<u32>,
 ) -> Decided<(bool, Option<BlobKeys>)> {
     let id = path.find(txn, Right::Link)?;
-    let keys = path.keys.blob(id);
+    let keys = TrackedKeys::from(path.keys.blob(id));
     let Some(found) = tree::standing(txn, &path.keys, id)?.filter(|_| delete.which == Which::Current) else {
         // A snapshot, or what has no record: nothing, or blocks that wait.
         let mut trash = Trash::default();

@@ -6,6 +6,7 @@ use lazuli_model::Timestamp;
 use super::delete_path::bury;
 use crate::blob::delete_all_of;
 use crate::claims::Trash;
+use crate::feed::TrackedKeys;
 use crate::keys::{self, BlobKeys, Located, Moving, TreeKeys};
 use crate::records::{Garbage, NodeId, RemovedPath, decode};
 use crate::transact::{Decided, get, now};
@@ -22,7 +23,7 @@ pub(crate) fn collect_subtree(
     txn: &mut Txn<'_>,
     keys: &BlobKeys,
     more: &mut Vec<Garbage>,
-    others: &mut Vec<BlobKeys>,
+    others: &mut Vec<TrackedKeys>,
 ) -> Decided<bool> {
     let Located::Node(id) = keys.located() else { return Ok(true) };
     let tree = TreeKeys { space: keys.space };
@@ -30,7 +31,7 @@ pub(crate) fn collect_subtree(
     let rows = txn.scan(&all, &all.after_prefix(), ENTRIES)?;
     for (key, bytes) in &rows {
         let entry: NodeId = decode(bytes)?;
-        others.extend(bury(txn, &tree, entry.id, entry.is_directory)?);
+        others.extend(bury(txn, &tree, entry.id, entry.is_directory)?.map(TrackedKeys::from));
         txn.delete(key.clone());
     }
     if rows.len() == ENTRIES {

@@ -2,7 +2,7 @@
 
 use lazuli_model::queue::DeleteMessage;
 
-use super::{QueueAt, at_place, head, put_head, remove};
+use super::{QueueAt, at_place, fewer, head, put_head, remove};
 use crate::records::Head;
 use crate::transact::now;
 use crate::{Failure, Store};
@@ -16,7 +16,7 @@ impl Store {
             if let Some((stored, _)) = current {
                 remove(txn, &keys, &stored);
                 let head = head(txn, &keys)?;
-                put_head(txn, &keys, Head { count: head.count.saturating_sub(1), ..head });
+                put_head(txn, &keys, Head { count: fewer(head.count, 1), ..head });
             }
             Ok(())
         })

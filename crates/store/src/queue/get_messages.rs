@@ -6,7 +6,7 @@ use lazuli_model::Timestamp;
 use lazuli_model::queue::{GetMessages, Pick, Place, pick};
 use lazuli_model::time::TICKS_PER_SECOND;
 
-use super::{Delivery, QueueAt, after, head, put_head, remove, text, visible, write_row};
+use super::{Delivery, QueueAt, after, fewer, head, put_head, remove, text, visible, write_row};
 use crate::keys::QueueKeys;
 use crate::records::{Head, Stored};
 use crate::transact::{Decided, now};
@@ -68,10 +68,12 @@ fn take(txn: &mut Txn<'_>, keys: &QueueKeys, get: GetMessages) -> Decided<Taken>
             break found.len() < get.most as usize;
         }
     };
-    head.count = head.count.saturating_sub(expired as u64);
+    head.count = fewer(head.count, expired as u64);
     if ended {
         from = after(now);
     }
+    assert!(found.len() <= get.most as usize, "no more are handed out than were asked for");
+    debug_assert!(from >= head.first, "a get goes on from the head");
     let none = found.is_empty();
     let deliveries = found.into_iter().map(|(stored, tail)| hand_out(txn, keys, get, now, stored, tail));
     let deliveries = deliveries.collect::<Decided<Vec<_>>>()?;
@@ -93,6 +95,7 @@ fn hand_out(
     let text = text(txn, keys, &stored, tail.clone())?;
     txn.delete(keys.message(stored.message.place));
     let message = stored.message.taken(get.hidden_seconds, now);
+    assert!(message.receipt() != stored.message.receipt(), "a message that is handed out has a new receipt");
     write_row(txn, keys, &Stored { message: message.clone(), inline: stored.inline }, tail);
     Ok(Delivery { message, text })
 }

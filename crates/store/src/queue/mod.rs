@@ -117,7 +117,7 @@ impl Store {
                 let found = at_place(txn, &keys, *place)?.filter(|(stored, _)| stored.message.has_expired(now(txn)));
                 if let Some((stored, _)) = found {
                     remove(txn, &keys, &stored);
-                    head.count = head.count.saturating_sub(1);
+                    head.count = fewer(head.count, 1);
                 }
             }
             put_head(txn, &keys, head);
@@ -125,6 +125,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// A queue has as many messages as it counts, so a message that is removed was counted.
+fn fewer(count: u64, removed: u64) -> u64 {
+    debug_assert!(count >= removed, "{removed} of {count} messages were removed");
+    count.saturating_sub(removed)
 }
 
 fn put_head(txn: &mut Txn<'_>, keys: &QueueKeys, head: Head) {
@@ -140,6 +146,7 @@ fn visible(
     limit: usize,
 ) -> Decided<Vec<(Stored, Bytes)>> {
     let rows = txn.scan(&keys.message(from), &keys.message(after(now)), limit)?;
+    debug_assert!(rows.len() <= limit);
     rows.into_iter().map(|(_, bytes)| Ok(decode_with_tail(&bytes)?)).collect()
 }
 

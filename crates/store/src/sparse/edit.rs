@@ -5,7 +5,7 @@ use lazuli_engine::{Fault, Txn};
 
 use super::rows::{newest, visible};
 use super::window::{Place, Span};
-use super::{Copy, Seen, WINDOW, Window};
+use super::{Copy, Seen, WINDOW, Window, windows_of};
 use crate::Received;
 use crate::claims::{Trash, lower, raise};
 use crate::crypt::{Cipher, Sealed};
@@ -147,6 +147,13 @@ impl<'a> Editor<'a> {
             self.change(txn, row.number, |window| window.clear(first as u32, end as u32, epoch))?;
         }
         Ok(next.map(|number| number * WINDOW))
+    }
+
+    /// Makes all of `from..to` a hole at once. For a range whose length its caller bounds: that is the bound of the transaction, too.
+    pub fn clear_whole(&mut self, txn: &mut Txn<'_>, from: u64, to: u64) -> Decided<()> {
+        let next = self.clear(txn, from, to, windows_of(from, to))?;
+        assert!(next.is_none(), "a range has no more windows than it is long");
+        Ok(())
     }
 
     /// Remembers that `from..to`, where nothing is, was cleared at this epoch: a comparison with an earlier one tells it.

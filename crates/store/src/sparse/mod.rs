@@ -30,6 +30,11 @@ pub(crate) use window::{Place as WindowPlace, Window};
 /// What one row is about.
 pub(crate) const WINDOW: u64 = 1 << 20;
 
+/// How many windows `from..to` touches: the most rows that a pass over it can see.
+pub(crate) fn windows_of(from: u64, to: u64) -> usize {
+    usize::try_from(to.div_ceil(WINDOW).saturating_sub(from / WINDOW)).unwrap_or(usize::MAX)
+}
+
 /// A content in its partition, as it is seen at an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {

@@ -1,12 +1,14 @@
 //! Bytes of one content laid over another of the same partition, or of itself, without moving them: their pieces are named once more.
 
-use lazuli_engine::Txn;
+use std::ops::ControlFlow;
+
+use lazuli_engine::{Entry, Txn};
 
 use super::copy::small_copy;
 use super::edit::{Editor, slot};
 use super::rows::{Row, visible};
 use super::window::{Place, Span};
-use super::{Seen, WINDOW};
+use super::{Seen, WINDOW, windows_of};
 use crate::claims::{lower, raise};
 use crate::records::Run;
 use crate::transact::Decided;
@@ -41,7 +43,7 @@ impl Editor<'_> {
             let is_small = matches!(part.span.place, Place::Small { .. });
             smalls.push(if is_small { Some(small_copy(txn, self.keys, source.content, &part.span)?) } else { None });
         }
-        self.clear(txn, to, to + length, usize::MAX)?;
+        self.clear_whole(txn, to, to + length)?;
         for (part, small) in parts.into_iter().zip(smalls) {
             self.lay_part(txn, &part, small)?;
         }
@@ -58,7 +60,7 @@ impl Editor<'_> {
         if source.content == 0 {
             return Ok(Vec::new());
         }
-        let (rows, _) = visible(txn, self.keys, source, from / WINDOW, end.div_ceil(WINDOW), usize::MAX)?;
+        let (rows, _) = visible(txn, self.keys, source, from / WINDOW, end.div_ceil(WINDOW), windows_of(from, end))?;
         let mut parts = Vec::new();
         for row in rows {
             let start = row.number * WINDOW;
@@ -84,15 +86,29 @@ impl Editor<'_> {
                 self.keys.window(self.at.content, number, self.at.epoch),
                 self.keys.windows_from(self.at.content, number + 1),
             );
-            let mut names = Vec::new();
-            for (key, bytes) in txn.scan(&first, &end, usize::MAX)? {
-                let row = Row::read(&key, bytes)?;
-                names.push((row.epoch, row.window()?.names(&part.span.place)));
+            // Newest first. The row of this epoch and the one before it are near: a piece that they name is still there.
+            let (mut near, mut found, mut broken) = (1, None, None);
+            txn.walk(&first, &end, &mut |entry: &Entry<'_>| {
+                let (key, bytes) = entry.keep();
+                let read =
+                    Row::read(&key, bytes).and_then(|row| Ok((row.epoch, row.window()?.names(&part.span.place))));
+                match read {
+                    Ok((epoch, named)) => {
+                        near += usize::from(epoch == self.at.epoch);
+                        let is_near = near > 0;
+                        near = near.saturating_sub(1);
+                        if named {
+                            found = Some(!is_near);
+                        }
+                    }
+                    Err(fault) => broken = Some(fault),
+                }
+                if found.is_some() || broken.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            if let Some(fault) = broken {
+                return Err(fault.into());
             }
-            let beside = if names.first().is_some_and(|(epoch, _)| *epoch == self.at.epoch) { 2 } else { 1 };
-            let named = |names: &[(u64, bool)]| names.iter().any(|(_, named)| *named);
-            let (near, far) = names.split_at(beside.min(names.len()));
-            if !named(near) && named(far) {
+            if found == Some(true) {
                 return Ok(true);
             }
             at += u64::from(to - from);

@@ -9,6 +9,7 @@ use lazuli_model::Timestamp;
 
 use crate::blob::{delete_cut, purge_some};
 use crate::claims::{Trash, lower};
+use crate::feed::TrackedKeys;
 use crate::file::HEARTBEAT_SECONDS;
 use crate::file::sweep::collect_superseded;
 use crate::keys::BlobKeys;
@@ -58,8 +59,8 @@ impl Store {
         }
         for (keys, answer) in under_way {
             for other in answer.await? {
-                self.hint_told(&other);
-                self.sweep.hint_partition(other);
+                self.hint_feed(&other);
+                self.sweep.hint_partition(other.into());
             }
             self.sweep.hint_partition(keys);
         }
@@ -238,7 +239,7 @@ fn loose_only(dead: &Dead) -> Option<Vec<Run>> {
 }
 
 /// One bounded step about one garbage row. Pieces that lose their last holder go into a row of their own. Gives who else has garbage by it.
-fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<Vec<BlobKeys>> + Send + 'static {
+fn collecting(keys: BlobKeys, row: Key) -> impl Fn(&mut Txn<'_>) -> Decided<Vec<TrackedKeys>> + Send + 'static {
     move |txn| {
         let Some(Dead(mut items)) = get(txn, &row)? else {
             return Ok(Vec::new()); // another process was faster

@@ -33,6 +33,7 @@ use lazuli_engine::{Key, Space};
 use lazuli_model::Timestamp;
 use tokio::sync::Notify;
 
+use crate::feed::TrackedKeys;
 use crate::keys::BlobKeys;
 use crate::pins::Heard;
 use crate::readers::{Line, Readers};
@@ -54,14 +55,14 @@ pub(crate) struct Sweep {
 struct Hints {
     partitions: BTreeSet<BlobKeys>,
     spaces: BTreeSet<Space>,
-    /// Something was lost sight of: go over everything.
+    /// A hint was dropped, so a round over everything is needed.
     round: bool,
     /// When a round is wanted again, for what it came too early for.
     again: Option<Timestamp>,
     /// Rows whose pieces are being given back right now.
     freeing: BTreeSet<Key>,
     /// Blobs that expire before the next round.
-    expiring: BTreeSet<(Timestamp, BlobKeys)>,
+    expiring: BTreeMap<(Timestamp, BlobKeys), TrackedKeys>,
 }
 
 #[derive(Default)]
@@ -93,7 +94,7 @@ impl Sweep {
             round: true,
             again: None,
             freeing: BTreeSet::new(),
-            expiring: BTreeSet::new(),
+            expiring: BTreeMap::new(),
         };
         let turn = tokio::sync::Mutex::new(Progress::default());
         Self { wanted: Notify::new(), hints: Mutex::new(hints), turn }
@@ -120,10 +121,10 @@ impl Sweep {
     }
 
     /// What is beyond the limit is found by the next round; nobody sees it meanwhile.
-    fn hint_expiry(&self, expires: Timestamp, keys: BlobKeys) {
+    fn hint_expiry(&self, expires: Timestamp, keys: TrackedKeys) {
         self.with(|hints| {
             if hints.expiring.len() < HINTS_MAX {
-                hints.expiring.insert((expires, keys));
+                hints.expiring.insert((expires, BlobKeys::clone(&keys)), keys);
             }
         });
     }
@@ -140,9 +141,9 @@ impl Sweep {
 
 impl Store {
     /// Tells the sweeper of a partition in which a transaction left garbage.
-    pub(crate) fn hint(&self, trash: bool, keys: BlobKeys) {
+    pub(crate) fn hint(&self, trash: bool, keys: impl Into<BlobKeys>) {
         if trash {
-            self.sweep.hint_partition(keys);
+            self.sweep.hint_partition(keys.into());
         }
     }
 
@@ -153,12 +154,12 @@ impl Store {
         }
     }
 
-    pub(crate) fn hint_expiry(&self, expires: Timestamp, keys: BlobKeys) {
+    pub(crate) fn hint_expiry(&self, expires: Timestamp, keys: TrackedKeys) {
         self.sweep.hint_expiry(expires, keys);
     }
 
     /// Waits until there may be something to sweep. Also call [`Store::sweep_step`] now and then without being woken:
-    /// blocks grow old, and rounds fall due, without a sound.
+    /// no hint comes when blocks grow old and rounds fall due.
     pub async fn sweep_wanted(&self) {
         self.sweep.wanted.notified().await;
     }
@@ -204,9 +205,9 @@ impl Store {
 }
 
 impl Hints {
-    fn take_expired(&mut self, now: Timestamp) -> Option<BlobKeys> {
-        let first = self.expiring.first()?;
-        if first.0 <= now { self.expiring.pop_first().map(|(_, keys)| keys) } else { None }
+    fn take_expired(&mut self, now: Timestamp) -> Option<TrackedKeys> {
+        let first = self.expiring.first_entry()?;
+        if first.key().0 <= now { Some(first.remove()) } else { None }
     }
 
     fn take_partitions(&mut self) -> Vec<BlobKeys> {

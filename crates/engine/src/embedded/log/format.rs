@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::super::keys::Writes;
+use super::super::keys::{KEY_MAX, VALUE_MAX, Writes};
 use crate::{Key, Stamp};
 
 /// Where the first batch begins.
@@ -22,6 +22,10 @@ const PUT: u8 = 1;
 const REMOVE: u8 = 2;
 /// Kind, length of the key, length of the value.
 const ENTRY: usize = 1 + 2 + 4;
+
+const _: () = assert!(HEADER.is_multiple_of(WORD) && HEAD.is_multiple_of(WORD) && TRAILER == WORD);
+const _: () = assert!(SECTOR.is_multiple_of(WORD) && HEADER <= SECTOR);
+const _: () = assert!(KEY_MAX <= u16::MAX as usize && VALUE_MAX <= u32::MAX as usize);
 
 /// How a file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,11 +158,14 @@ pub(crate) fn encode(bytes: &mut Vec<u8>, writes: &Writes, head: &Head, salt: u6
     }
     let length = (bytes.len() - HEAD) as u64;
     bytes.resize(bytes.len().next_multiple_of(WORD), 0);
-    seal(bytes, &Head { count: writes.len() as u32, length, ..*head }, salt)
+    let count = u32::try_from(writes.len()).expect("a batch has fewer than 2^32 entries");
+    seal(bytes, &Head { count, length, ..*head }, salt)
 }
 
 /// Puts the head and the checksums around entries.
 fn seal(bytes: &mut Vec<u8>, head: &Head, salt: u64) -> u64 {
+    assert!(bytes.len().is_multiple_of(WORD), "entries are padded to a word");
+    assert_eq!(head.total(), Some(bytes.len() + TRAILER), "a batch is as long as its head says");
     bytes[..4].copy_from_slice(BATCH_MAGIC);
     bytes[4..8].copy_from_slice(&head.count.to_le_bytes());
     let Head { length, sequence, previous, mark, reach, count: _ } = *head;
@@ -182,9 +189,12 @@ pub(crate) fn length(writes: &Writes) -> usize {
 
 fn put_entry(bytes: &mut Vec<u8>, key: &Key, value: Option<&[u8]>) {
     let key = key.as_bytes();
+    let key_length = u16::try_from(key.len()).expect("the writer has checked the length of keys");
+    let value_length =
+        u32::try_from(value.map_or(0, <[u8]>::len)).expect("the writer has checked the length of values");
     bytes.push(if value.is_some() { PUT } else { REMOVE });
-    bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-    bytes.extend_from_slice(&(value.map_or(0, <[u8]>::len) as u32).to_le_bytes());
+    bytes.extend_from_slice(&key_length.to_le_bytes());
+    bytes.extend_from_slice(&value_length.to_le_bytes());
     bytes.extend_from_slice(key);
     bytes.extend_from_slice(value.unwrap_or_default());
 }

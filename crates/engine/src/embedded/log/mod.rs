@@ -1,4 +1,4 @@
-//! The log: every batch is in it, synced, before anybody hears of it (docs/format.md draws the bytes).
+//! The log: every batch is in it, synced, before it is visible or answered (docs/format.md draws the bytes).
 //!
 //! Held true:
 //! * a batch is written after the one before it was synced, into blank space behind it, and says which one that was;
@@ -61,7 +61,9 @@ impl Log {
         let header = Header { number, first: position.next, previous: position.checksum, salt };
         let path = directory.join(name(number));
         let file = private::file().write(true).create(true).truncate(true).open(path)?;
-        file.write_all_at(&header.encode(), 0)?;
+        let bytes = header.encode();
+        assert_eq!(Header::decode(&bytes), Ok(header), "a header can be read back");
+        file.write_all_at(&bytes, 0)?;
         let end = format::HEADER as u64;
         // Without room for them the first batch finds out by itself.
         let blocks = if file.write_all_at(&ZEROS, end).is_ok() { end + STEP as u64 } else { end };
@@ -83,6 +85,9 @@ impl Log {
         if self.broken {
             return Err(io::Error::other("an earlier write to the log failed"));
         }
+        assert!(self.end.is_multiple_of(format::WORD as u64), "batches begin on a word");
+        assert!(self.end <= self.synced, "what is before this batch is on disk");
+        assert!(self.header.first <= self.position.next, "a file begins with its first batch");
         let Position { next, checksum } = self.position;
         let length = format::length(writes) as u64;
         if let Err(error) = self.make_blocks(length) {
@@ -91,12 +96,17 @@ impl Log {
         }
         let head = Head { count: 0, length: 0, sequence: next, previous: checksum, mark, reach: self.synced };
         let checksum = format::encode(&mut self.buffer, writes, &head, self.header.salt);
+        debug_assert!(
+            Batch::decode(&self.buffer, self.header.salt).is_some_and(|batch| batch.checksum == checksum),
+            "a batch can be read back"
+        );
         assert_eq!(self.buffer.len() as u64, length, "the batch is as long as space was made for it");
         let written = self.file.write_all_at(&self.buffer, self.end).and_then(|()| self.file.sync_data());
         self.broken = written.is_err();
         written?;
         self.end += length;
         self.synced = self.blocks.max(self.end);
+        assert!(self.end <= self.synced, "the next batch begins behind what is on disk");
         self.position = Position { next: next + 1, checksum };
         // One that was long is not kept for all that follow.
         self.buffer.shrink_to(STEP);
@@ -113,6 +123,7 @@ impl Log {
         }
         // Never over what was written. A long batch takes what it needs by itself.
         let from = self.blocks.max(self.end).max(end.saturating_sub(STEP as u64 / 2));
+        assert!(from >= self.end, "zeros never go over a batch");
         if self.file.write_all_at(&ZEROS, from).is_err() {
             return Ok(());
         }
@@ -136,6 +147,7 @@ impl Log {
 /// pages that were never written (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
 pub(super) fn mend_end(path: &Path, mut bytes: Vec<u8>, judged: &Judged) -> io::Result<()> {
     let (begin, end) = judged.last;
+    assert!(begin <= end && end <= bytes.len(), "the last batch is in its file");
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(end, |last| last + 1).max(end);
     bytes[end..used].fill(0);
     let file = File::options().write(true).open(path)?;

@@ -32,6 +32,7 @@ impl Standing {
                 notices.push(self.ask(&open, to, to, epoch, now));
             }
         }
+        self.check();
         notices
     }
 
@@ -75,12 +76,34 @@ impl Standing {
                 });
             }
         }
+        debug_assert!(self.opens.iter().all(|other| other.handle != open.handle), "a handle is opened once");
         self.opens.push(open.clone());
+        self.check();
         open
+    }
+
+    /// What is held true of caches, at the end of each change of them. All handles are compared in unoptimised builds only: there may be
+    /// thousands.
+    fn check(&self) {
+        debug_assert!(
+            self.opens.iter().all(|open| {
+                let other = self.opens.iter().find(|other| other.shares_cache(open.cache, Some(open.handle)));
+                other.is_some_and(|other| {
+                    (other.caching, other.epoch, other.breaking) == (open.caching, open.epoch, open.breaking)
+                })
+            }),
+            "handles that share a cache agree on it"
+        );
+        debug_assert!(
+            self.opens.iter().filter_map(|open| Some((open, open.breaking?))).all(|(open, breaking)| {
+                breaking.wanted.within(breaking.to) && breaking.to.within(open.caching) && breaking.to != open.caching
+            }),
+            "a break takes something away, and never gives"
+        );
     }
 }
 
-/// What a client may cache with a new handle. Reads by all, as long as nobody holds locks; writes by who is alone; and the handle, unless
+/// What a client may cache with a new handle. Reads, as long as there are no locks; writes, if it is the only client; and the handle, unless
 /// oplocks and leases come together on it.
 pub(super) fn granted(opening: &Opening, standing: &Standing) -> Caching {
     let asked = opening.caching;

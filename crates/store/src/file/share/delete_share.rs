@@ -4,6 +4,7 @@
 //! transaction. If a process dies between the two, the next Create Share of that name finishes the work, or the sweeper does.
 
 use lazuli_engine::{Key, Space};
+use lazuli_model::file::share::SNAPSHOTS_MAX;
 use lazuli_model::file::{DeleteShare, Share};
 use lazuli_model::{Lease, Refusal, Timestamp};
 
@@ -123,7 +124,7 @@ pub(super) fn version(deleted: Timestamp) -> u64 {
 
 fn snapshot_leases(tree: &mut Tree<'_, '_>) -> Decided<Vec<Lease>> {
     let all = tree.keys.snapshots();
-    let rows = tree.txn.scan(&all, &all.after_prefix(), usize::MAX)?;
+    let rows = tree.txn.scan(&all, &all.after_prefix(), SNAPSHOTS_MAX)?;
     rows.iter().map(|(_, bytes)| Ok(decode::<Snapshot>(bytes)?.share.lease)).collect()
 }
 

@@ -1,6 +1,9 @@
 //! List Shares. Of each name: the snapshots from the oldest to the newest, the share, and those that were deleted.
 
-use lazuli_engine::{Fault, Key, Txn};
+use std::ops::ControlFlow;
+
+use lazuli_engine::{Entry, Fault, Key, Txn};
+use lazuli_model::file::share::SNAPSHOTS_MAX;
 use lazuli_model::file::{Share, ShareName};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{AccountName, Timestamp};
@@ -16,8 +19,6 @@ use crate::{Failure, ShareAt, Store};
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 /// Names that one scan of the root finds.
 const NAMES: usize = 512;
-/// A share has at most 200 (the service's limit); more are not shown.
-const SNAPSHOTS_MAX: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct ListShares {
@@ -62,7 +63,7 @@ impl Store {
         // One scan of the root finds some names; each share says itself what it has.
         loop {
             let limit = (list.most as usize).saturating_sub(page.items.len()).clamp(1, NAMES);
-            let names = self.scan(ROOT, |txn| names(txn, account, &list, &from, limit)).await?;
+            let names = self.scan(ROOT, |txn| names(txn, account, &list, &position, &from, limit)).await?;
             let Some(last) = names.last() else { return Ok(page) };
             from = [last.0.as_str().as_bytes(), &[0]].concat();
             for (name, born, buried) in names {
@@ -122,24 +123,39 @@ fn place(item: &ShareItem) -> Vec<u8> {
 
 type Named = (ShareName, Option<Born>, Vec<ShareItem>);
 
-/// Up to `limit` names that are not before `from`, with what the root has of each: its row, and the deleted ones.
+/// Names that are not before `from`, with what the root has of each: its row, and the deleted ones that are not before `position`. Names
+/// and deleted shares are about `limit` together; of the last name there is one more than would fill a page, if there are so many.
 fn names(
     txn: &mut Txn<'_>,
     account: &AccountName,
     list: &ListShares,
+    position: &[u8],
     from: &[u8],
     limit: usize,
 ) -> Decided<Vec<Named>> {
-    let (mut from, mut found) = (from.to_vec(), Vec::new());
-    while found.len() < limit
+    let (mut from, mut found, mut count) = (from.to_vec(), Vec::new(), 0);
+    while count < limit
         && let Some(name) = next_name(txn, account, list, &from)?
     {
         from = [name.as_str().as_bytes(), &[0]].concat();
+        let first = first_version(position, &from);
         let at = ShareAt { account: account.clone(), share: name };
-        let buried = if list.deleted { buried(txn, &at)? } else { Vec::new() };
+        let buried = if list.deleted { buried(txn, &at, first, list.most as usize + 1)? } else { Vec::new() };
+        count += 1 + buried.len();
         found.push((at.share.clone(), born(txn, &at)?, buried));
     }
     Ok(found)
+}
+
+/// The first version of a deleted share that a page shows which begins at `position`, among those of one name: `name 00`.
+fn first_version(position: &[u8], name: &[u8]) -> u64 {
+    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).ok();
+    match position.strip_prefix(name).map(|within| within.split_at(within.len().min(8))) {
+        Some((time, version)) if number(time) == Some(0) => number(version).unwrap_or_default(),
+        // Snapshots and the share itself come after what was deleted.
+        Some((time, _)) if number(time).is_some() => u64::MAX,
+        Some(_) | None => 0,
+    }
 }
 
 /// The first name that is not before `from`, among the shares and, if wanted, the deleted ones.
@@ -165,24 +181,27 @@ fn next_name(txn: &mut Txn<'_>, account: &AccountName, list: &ListShares, from: 
     })
 }
 
-fn buried(txn: &mut Txn<'_>, at: &ShareAt) -> Decided<Vec<ShareItem>> {
+/// Up to `limit` of the deleted shares of a name that can be brought back.
+fn buried(txn: &mut Txn<'_>, at: &ShareAt, first: u64, limit: usize) -> Decided<Vec<ShareItem>> {
     let now = now(txn);
-    let (from, to) = (keys::deleted_share(at, 0), keys::deleted_share(at, u64::MAX));
-    let mut items = Vec::new();
-    for (key, bytes) in txn.scan(&from, &to, usize::MAX)? {
-        let buried: Buried = decode(&bytes)?;
-        if now < buried.until {
-            let version = format!("{:016X}", keys::read_version(&key).unwrap_or_default());
-            // Observed: the dates count, so on its last day a share has none left.
-            let remaining_days = u32::try_from(day(buried.until) - day(now)).unwrap_or(u32::MAX);
-            let deleted = DeletedShare { version, deleted: buried.deleted, remaining_days };
-            items.push(ShareItem {
-                name: at.share.clone(),
-                snapshot: None,
-                deleted: Some(deleted),
-                share: buried.share,
-            });
+    let (from, to) = (keys::deleted_share(at, first), keys::deleted_share(at, u64::MAX));
+    let mut kept: Vec<(Key, Result<Buried, Fault>)> = Vec::new();
+    txn.walk(&from, &to, &mut |entry: &Entry<'_>| {
+        let (key, bytes) = entry.keep();
+        let read = decode::<Buried>(&bytes);
+        if read.as_ref().map_or(true, |buried| now < buried.until) {
+            kept.push((key, read));
         }
+        if kept.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    let mut items = Vec::new();
+    for (key, read) in kept {
+        let buried = read?;
+        let version = format!("{:016X}", keys::read_version(&key).unwrap_or_default());
+        // Observed: the dates count, so on its last day a share has none left.
+        let remaining_days = u32::try_from(day(buried.until) - day(now)).unwrap_or(u32::MAX);
+        let deleted = DeletedShare { version, deleted: buried.deleted, remaining_days };
+        items.push(ShareItem { name: at.share.clone(), snapshot: None, deleted: Some(deleted), share: buried.share });
     }
     Ok(items)
 }

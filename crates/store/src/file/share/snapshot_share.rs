@@ -1,7 +1,7 @@
 //! Snapshot Share: the epoch moves on. What was written before stays as it is for reads of the snapshot.
 
-use lazuli_model::file::{Share, SnapshotShare, share};
-use lazuli_model::{Refusal, Timestamp};
+use lazuli_model::Timestamp;
+use lazuli_model::file::{Share, SnapshotShare};
 
 use crate::file::rows::Snapshot;
 use crate::records::encode;
@@ -11,9 +11,7 @@ impl Store {
     /// The snapshot's time, and the share as it keeps it.
     pub async fn snapshot_share(&self, at: &ShareAt, snapshot: SnapshotShare) -> Result<(Timestamp, Share), Failure> {
         self.change_tree(at, move |tree| {
-            if tree.head.snapshots.len() >= share::SNAPSHOTS_MAX {
-                return Err(Refusal::ShareSnapshotCountExceeded.into());
-            }
+            snapshot.permit(tree.head.snapshots.len())?;
             // Observed: a snapshot's time is a whole second. Two within one cannot have the same.
             let next = tree.head.last_snapshot.plus_seconds(1);
             let time = tree.now().whole_seconds().max(next);

@@ -7,8 +7,9 @@ use lazuli_model::lake::{Caller, Node, RenamePath};
 
 use super::{Arriving, Move, alive, arriving, touch};
 use crate::Failure;
-use crate::blob::{base, delete_all_of, drop_pending, replace};
+use crate::blob::{base_to_write, delete_all_of, drop_pending, replace};
 use crate::claims::{Trash, claim_staged};
+use crate::feed::TrackedKeys;
 use crate::keys::{BlobKeys, ROOT_NODE, TreeKeys, node_id};
 use crate::lake::tree::{self, Standing, link};
 use crate::lake::walk::{Visit, Walk, segments};
@@ -96,7 +97,7 @@ impl Move {
                     None => ContentRef::EMPTY,
                 };
                 let record = Blob { content, ..entry.blob.clone() };
-                place_content(txn, &keys, &record, manifest.as_ref(), place.as_ref())
+                place_content(txn, &keys.into(), &record, manifest.as_ref(), place.as_ref())
             })
             .await?;
         self.store.hint_left(left);
@@ -149,8 +150,8 @@ impl Move {
                     None => None,
                 };
                 link(txn, keys, hidden.id, &Node { parent, name, ..moved.node.clone() });
-                let own = keys.blob(hidden.id);
-                if let Some(record) = base(txn, &own)? {
+                let own = TrackedKeys::from(keys.blob(hidden.id));
+                if let Some(record) = base_to_write(txn, &own)? {
                     txn.put(own.base(), encode(&Blob { lease: blob.lease, ..record }));
                 }
                 txn.delete(row);
@@ -183,7 +184,7 @@ fn remove(txn: &mut Txn<'_>, keys: &TreeKeys, id: u128) -> Decided<Option<BlobKe
 
 fn place_content(
     txn: &mut Txn<'_>,
-    keys: &BlobKeys,
+    keys: &TrackedKeys,
     record: &Blob,
     manifest: Option<&Manifest>,
     place: Option<&Place>,
