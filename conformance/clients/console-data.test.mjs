@@ -9,6 +9,9 @@ import { ACCOUNT, becomeOperator, close, confirm, detail, goTo, menu, note, scre
 import { holder } from "./console/holder.mjs";
 import { blobs, container, folder, queues, shares, tableClient, tables, text, unique } from "./console/store.mjs";
 
+/** As in console/src/ui/window.ts. */
+const PAGES_KEPT = 20;
+
 after(close);
 
 test("containers are made, changed, and deleted after their name was typed", async () => {
@@ -275,26 +278,42 @@ test("a folder is deleted with all that is in it, and nothing else", async () =>
 test("thousands of names come page by page, and few of them are in the page", async () => {
   const client = await container();
   const empty = Buffer.alloc(0);
-  const names = Array.from({ length: Number(process.env.NAMES ?? 3000) }, (_, index) => `row-${String(index).padStart(6, "0")}`);
-  for (let at = 0; at < names.length; at += 100) await Promise.all(names.slice(at, at + 100).map((name) => client.getBlockBlobClient(name).upload(empty, 0)));
+  // More pages than the page keeps. A million: NAMES=1000000.
+  const names = Array.from({ length: Number(process.env.NAMES ?? 25_000) }, (_, index) => `row-${String(index).padStart(7, "0")}`);
+  let at = 0;
+  const worker = async () => {
+    while (at < names.length) await client.getBlockBlobClient(names[at++]).upload(empty, 0);
+  };
+  await Promise.all(Array.from({ length: 64 }, worker));
   await withPage(async (page) => {
     const pages = [];
     page.on("request", (request) => request.url().includes("comp=list") && request.url().includes(client.containerName) && pages.push(request.url()));
     await goTo(page, "data", "blob", client.containerName);
-    await page.getByRole("row", { name: /row-000000/ }).waitFor();
+    await page.getByRole("row", { name: /row-0000000/ }).waitFor();
     assert.equal(pages.length, 1, "only the first page was asked for");
     const list = page.locator(".rows .scroll");
     await list.focus();
+    const whole = Math.ceil(names.length / 1000);
+    for (let seen = 0; seen < whole; ) {
+      await page.keyboard.press("End");
+      seen = await until(async () => (pages.length > seen || pages.length === whole ? pages.length : 0), "the next page");
+    }
     await until(async () => {
       await page.keyboard.press("End");
       return page.getByRole("row", { name: new RegExp(names.at(-1)) }).isVisible();
     }, "the last name");
-    assert.equal(pages.length, Math.ceil(names.length / 1000));
+    assert.equal(pages.length, whole, "each page was asked for once");
     assert.ok((await page.locator(".rows .row").count()) < 100, "rows out of sight are in the page");
     await page.keyboard.press("Enter");
     await detail(page).getByRole("heading", { name: names.at(-1) }).waitFor();
-    await page.getByLabel("Names that begin with").last().fill("row-0020");
-    await page.getByRole("row", { name: /row-002000/ }).waitFor();
+    // The first page was forgotten, and comes back when it is looked at.
+    await list.focus();
+    await page.keyboard.press("Home");
+    await page.getByRole("row", { name: /row-0000000/ }).waitFor();
+    assert.equal(pages.length, whole + (whole > PAGES_KEPT ? 1 : 0), "what is out of sight is not kept");
+    assert.ok((await page.locator(".rows .row").count()) < 100, "rows out of sight are in the page");
+    await page.getByLabel("Names that begin with").last().fill("row-00020");
+    await page.getByRole("row", { name: /row-0002000/ }).waitFor();
   });
 });
 

@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromConnectionString } from "../src/api/connection";
 import { encodePath, escapeXml } from "../src/api/data";
+import { parseAcl, writeAcl } from "../src/api/lake";
 import { formatOf } from "../src/api/query";
 import { decoded } from "../src/api/queue";
 import { batches, jsonOf } from "../src/api/table";
 import type { EdmType, Entity } from "../src/api/table";
 import { bytes, seconds } from "../src/ui/say";
+import { PAGES_KEPT, Window } from "../src/ui/window";
 import { fromText, parseCsv, toCsv, toJson } from "../src/view/data/exchange";
 
 const entity = (partition: string, row: string, values: Record<string, [EdmType, string]> = {}): Entity => ({
@@ -80,4 +82,33 @@ test("formats that a query can read", () => {
 test("numbers as people read them", () => {
   assert.deepEqual([bytes(0), bytes(1023), bytes(1024), bytes(10 << 20)], ["0 B", "1023 B", "1.0 KiB", "10 MiB"]);
   assert.deepEqual([seconds(null), seconds(9.94), seconds(61), seconds(90000)], ["no end", "9.9 s", "1 min 1 s", "1 d 1 h"]);
+});
+
+test("a list of a million names keeps a few pages, and finds the others again", () => {
+  const page = (at: number) => Array.from({ length: 1000 }, (_, index) => at * 1000 + index);
+  const marker = (at: number) => (at ? `m${at}` : "");
+  let list = Window.empty<number>();
+  for (let at = 0; at < 1000; at++) {
+    list = list.add(marker(at), page(at)).around(list.length, list.length + 40);
+    assert.ok(list.held <= PAGES_KEPT * 1000, `${list.held} items are kept`);
+  }
+  assert.equal(list.length, 1_000_000);
+  assert.deepEqual(list.slice(999_998, 1_000_000), [999_998, 999_999]);
+  assert.deepEqual(list.slice(499_999, 500_001), [undefined, undefined]);
+  assert.deepEqual(list.missing(499_999, 500_001), [marker(499), marker(500)]);
+  list = list.refill(marker(500), page(500)).around(500_000, 500_040);
+  assert.deepEqual(list.slice(500_000, 500_002), [500_000, 500_001]);
+  assert.ok(list.held <= PAGES_KEPT * 1000);
+  assert.equal(list.indexOf((item) => item === 500_007), 500_007);
+  // A name of the page was deleted meanwhile: what comes behind it moves.
+  list = list.refill(marker(500), page(500).slice(1));
+  assert.deepEqual([list.length, list.slice(500_000, 500_001)], [999_999, [500_001]]);
+  assert.deepEqual(list.slice(999_998, 999_999), list.around(999_998, 999_999).slice(999_998, 999_999));
+});
+
+test("access control lists are read and written as they were", () => {
+  const text = "user::rwx,user:11111111-2222-3333-4444-555555555555:r-x,group::r--,mask::rwx,other::---,default:user::rwx,default:other::--x";
+  assert.equal(writeAcl(parseAcl(text)), text);
+  assert.deepEqual(parseAcl("default:group:g:-w-"), [{ isDefault: true, kind: "group", id: "g", read: false, write: true, execute: false }]);
+  assert.deepEqual(parseAcl(""), []);
 });

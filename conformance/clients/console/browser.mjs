@@ -40,7 +40,7 @@ const EXPECTED = /Failed to load resource: the server responded with a status of
 
 /** Runs `body` with a page; then says what the browser complained about. */
 export async function withPage(body, options = {}) {
-  const { signedIn = true, allow, ...context } = options;
+  const { signedIn = true, account = ACCOUNT, allow, ...context } = options;
   const tab = await (await open()).newContext({ viewport: { width: 1360, height: 860 }, acceptDownloads: true, ...context });
   const page = await tab.newPage();
   page.setDefaultTimeout(Number(process.env.PATIENCE_MS ?? 15_000));
@@ -58,7 +58,7 @@ export async function withPage(body, options = {}) {
     addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
   });
   try {
-    if (signedIn) await signIn(page);
+    if (signedIn) await signIn(page, account);
     await body(page, tab);
   } catch (error) {
     await page.screenshot({ path: join(SCREENS, "failed.png") }).catch(() => {});
@@ -71,9 +71,9 @@ export async function withPage(body, options = {}) {
   assert.deepEqual(complaints, [], "the browser complained");
 }
 
-export async function signIn(page) {
+export async function signIn(page, account = ACCOUNT) {
   await page.goto(CONSOLE + "/");
-  await page.getByLabel("Account", { exact: true }).fill(ACCOUNT);
+  await page.getByLabel("Account", { exact: true }).fill(account);
   await page.locator("input[name=secret]").fill(KEY);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("navigation", { name: "What the account holds" }).waitFor();

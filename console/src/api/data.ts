@@ -1,7 +1,7 @@
 // The data plane, reached through the console's own origin. A request is that of any client; the server adds the credential of the
 // session, which this page never holds. Held true: what the server refuses becomes a `Refused` that keeps its code and request id.
 
-export type Service = "blob" | "queue" | "table" | "file";
+export type Service = "blob" | "queue" | "table" | "file" | "dfs";
 
 export type Query = Record<string, string | number | undefined>;
 export type Headers = Record<string, string | undefined>;

@@ -20,6 +20,8 @@ export interface ServerInfo {
   endpoints: Record<string, string>;
   clock: { moved_seconds: number };
   place: string;
+  /** The account has a hierarchical namespace: its containers are file systems. */
+  hierarchical: boolean;
 }
 
 export interface Check {
@@ -79,7 +81,7 @@ export interface Rec {
   /** Absent for SMB, whose statuses have names. */
   status?: number;
   code?: string | null;
-  kind: "change" | "refusal";
+  kind: "change" | "refusal" | "uncertain";
   principal: string;
   address?: string | null;
   agent?: string | null;

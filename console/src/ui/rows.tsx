@@ -2,6 +2,7 @@
 // what a screenful does, also beyond the height that browsers can scroll.
 import type { ComponentChildren, TargetedKeyboardEvent } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Lines } from "./window";
 
 const ROW_PIXELS = 34;
 /** Browsers cut elements off at about 33 million pixels. */
@@ -9,7 +10,7 @@ const HEIGHT_MAX = 15_000_000;
 const BEYOND_SIGHT = 12;
 
 interface Props<Row> {
-  rows: readonly Row[];
+  rows: Lines<Row>;
   label: string;
   /** A class of its own, for what its columns do where there is little room. */
   kind?: string;
@@ -24,6 +25,8 @@ interface Props<Row> {
   /** There are more rows than these. */
   hasMore?: boolean;
   onMore?: () => void;
+  /** These rows are in sight. */
+  onSight?: (from: number, to: number) => void;
   foot?: ComponentChildren;
 }
 
@@ -56,6 +59,7 @@ export function Rows<Row>(props: Props<Row>) {
   useEffect(() => {
     if (isNearEnd && props.hasMore) props.onMore?.();
   }, [isNearEnd, props.hasMore, rows.length]);
+  useEffect(() => props.onSight?.(from, to), [from, to, rows]);
 
   const show = (index: number) => {
     const element = box.current!;
@@ -68,7 +72,7 @@ export function Rows<Row>(props: Props<Row>) {
     if (event.target instanceof HTMLInputElement && event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const page = Math.max(1, Math.floor(sight.height / ROW_PIXELS) - 2);
     const move: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length };
-    const row = rows[active];
+    const [row] = rows.slice(active, active + 1);
     if (event.key in move) show(Math.max(0, Math.min(rows.length - 1, active + move[event.key]!)));
     else if (event.key === "Enter" && row) props.onOpen(row);
     else if (event.key === " " && row && props.onMark) props.onMark(row, event.shiftKey);
@@ -91,8 +95,9 @@ export function Rows<Row>(props: Props<Row>) {
         <div class="whole" style={{ height: `${height}px` }}>
           <div class="sight" style={{ transform: `translateY(${from * ROW_PIXELS - top + sight.top}px)` }}>
             {rows.slice(from, to).map((row, offset) => {
-              const key = props.keyOf(row);
               const index = from + offset;
+              if (!row) return <div key={index} role="row" aria-rowindex={index + 1} class="row" style={widths} aria-busy="true" />;
+              const key = props.keyOf(row);
               const isMarked = props.isMarked?.(row) ?? false;
               return (
                 <div

@@ -3,6 +3,7 @@ import { Icon } from "../ui/icon";
 import { go } from "../ui/route";
 import { Side } from "./data/side";
 import { ContainerView } from "./data/container";
+import { LakeView } from "./data/lake";
 import { Overview } from "./data/overview";
 import { QueueView } from "./data/queue";
 import { SasTool } from "./data/sas";
@@ -26,6 +27,7 @@ export function Data({ now, route }: { now: Signed; route: string[] }) {
       <Side now={now} kind={kind} name={name} />
       <div class="content" key={`${kind}/${name}`}>
         {kind === "blob" && name && <ContainerView now={now} container={name} prefix={path} open={open} />}
+        {kind === "lake" && name && <LakeView now={now} system={name} path={path} open={open} />}
         {kind === "file" && name && <ShareView now={now} share={name} path={path} open={open} />}
         {kind === "queue" && name && <QueueView now={now} queue={name} />}
         {kind === "table" && name && <TableView now={now} table={name} />}

@@ -223,6 +223,11 @@ pub fn served(row: usize) -> &'static Operation {
     unreachable!("routing gave the row {row}")
 }
 
+/// The row of an operation of the Blob service.
+pub(crate) fn blob_row(spec: &Spec) -> Option<usize> {
+    blob::SERVED.iter().position(|operation| operation.spec.name == spec.name)
+}
+
 /// What a row is called, in metrics and records.
 pub fn name(row: usize) -> &'static str {
     let rows: usize = CATALOGUES.iter().map(|service| service.served.len()).sum();

@@ -62,6 +62,7 @@ use crate::versions::{self, Since};
 use crate::workers::Workers;
 use access::{Access, Outcome};
 use coalesce_wakes::coalesce_wakes;
+pub use record::LabExpiry;
 pub(crate) use record::Watch;
 use write_timeout::WriteTimeout;
 

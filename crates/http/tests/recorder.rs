@@ -233,3 +233,18 @@ async fn each_entity_of_a_batch_is_told_apart() {
     let exists = table.send("POST", "/cats", &[json], br#"{"PartitionKey":"p","RowKey":"new"}"#).await;
     world.expect(&exists, 409, Why::Created, Some(&anew));
 }
+
+/// Only the lab lets a lease expire before its time: no header asks for it.
+#[tokio::test]
+async fn no_client_lets_a_lease_expire() {
+    let world = world();
+    let mut blob = world.client(Service::Blob);
+    blob.send("PUT", "/con?restype=container", &[], b"").await;
+    blob.send("PUT", "/con/b", &[BLOCK], b"one").await;
+    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "60"), ("x-ms-proposed-lease-id", LEASE)];
+    assert_eq!(blob.send("PUT", "/con/b?comp=lease", &acquire, b"").await.status, 201);
+    let expire = [("x-ms-lease-action", "expire"), ("x-ms-lease-id", LEASE), ("user-agent", "lazuli-lab")];
+    assert_eq!(blob.send("PUT", "/con/b?comp=lease", &expire, b"").await.status, 400);
+    assert_eq!(blob.send("HEAD", "/con/b", &[], b"").await.header("x-ms-lease-state"), Some("leased"));
+    assert!(world.recorder.records().iter().all(|record| record.operation != "ExpireLease"));
+}

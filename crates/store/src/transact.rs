@@ -61,16 +61,17 @@ pub(crate) fn now(txn: &Txn<'_>) -> Timestamp {
     Timestamp::from_ticks(txn.stamp().0)
 }
 
-/// Runs `decide`, and lets `witness` know what it saw. The number is the decision's.
+/// Runs `decide`, and lets `witness` know what it saw. The number is the decision's; `submitted` says whether it is a transaction's.
 fn watched<T>(
     witness: Option<(&Witness, u32)>,
+    submitted: bool,
     txn: &mut Txn<'_>,
     decide: &impl Fn(&mut Txn<'_>) -> Decided<T>,
 ) -> Decided<T> {
     let Some((witness, decision)) = witness else { return decide(txn) };
     witness.begin();
     let decided = decide(txn);
-    witness.end(decision, txn.stamp(), matches!(decided, Err(Trouble::Refused(_))));
+    witness.end(decision, txn.stamp(), submitted, matches!(decided, Err(Trouble::Refused(_))));
     decided
 }
 
@@ -115,7 +116,7 @@ impl Store {
         look: impl Fn(&mut Txn<'_>) -> Decided<T> + Send + Sync,
     ) -> Result<T, Failure> {
         let witness = self.request.witness.as_deref().map(|witness| (witness, witness.decision()));
-        self.engine.read(at, |txn| watched(witness, txn, &look).map_err(Stop::from)).await?
+        self.engine.read(at, |txn| watched(witness, false, txn, &look).map_err(Stop::from)).await?
     }
 
     /// Rows of many partitions of a space, each partition at some moment.
@@ -210,7 +211,7 @@ impl Store {
         let witness = self.request.witness.clone().map(|witness| (witness.decision(), witness));
         let decide = move |txn: &mut Txn<'_>| {
             let witness = witness.as_ref().map(|(decision, witness)| (&**witness, *decision));
-            watched(witness, txn, &decide).map_err(Stop::from)
+            watched(witness, true, txn, &decide).map_err(Stop::from)
         };
         let answer = self.engine.transact_wanting(at, wants, decide);
         async move { answer.await? }

@@ -3,7 +3,7 @@
 //!
 //! Held true: a decision is synchronous, so while it runs the cell of its thread is its own. A decision may run more than once; the sight of
 //! its last run stands, also if an earlier run was refused. The sight of a decision that was refused is not replaced by that of what is done
-//! after it.
+//! after it, nor is the sight of a transaction by that of a look.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -33,6 +33,8 @@ pub struct Sight {
     /// When the decision was made, in the order of its partition. Zero ticks: there was none.
     pub at: Stamp,
     pub found: Found,
+    /// It was the decision of a transaction, which may have been made durable.
+    pub submitted: bool,
     refused: bool,
     /// Which decision of the request it is of.
     decision: u32,
@@ -76,11 +78,12 @@ impl Witness {
     }
 
     /// It has ended.
-    pub(crate) fn end(&self, decision: u32, at: Stamp, refused: bool) {
+    pub(crate) fn end(&self, decision: u32, at: Stamp, submitted: bool, refused: bool) {
         let refused = refused || REFUSED.get();
         let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
-        if !sight.refused || refused || sight.decision == decision {
-            *sight = Sight { at, found: FOUND.get(), refused, decision };
+        let stands = sight.refused || (sight.submitted && !submitted);
+        if !stands || refused || sight.decision == decision {
+            *sight = Sight { at, found: FOUND.get(), submitted: submitted && !refused, refused, decision };
             EACH.with_borrow_mut(|each| {
                 if !each.is_empty() {
                     *self.each.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(each);

@@ -105,7 +105,7 @@ function Event({ record }: { record: Rec }) {
             <button onClick={() => go("concurrency", "explain", record.request_id)}>Why?</button>
           </>
         ) : (
-          <Badge tone="good">{record.status ?? "done"}</Badge>
+          <Badge tone={record.kind === "uncertain" ? "warn" : "good"}>{record.kind === "uncertain" ? "perhaps done" : (record.status ?? "done")}</Badge>
         )}
       </div>
     </div>

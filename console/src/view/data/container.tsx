@@ -1,5 +1,5 @@
 // One container: its folders and blobs, a page at a time; uploads, downloads, deletes; and the blob that is open beside the list.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api/blob";
 import type { Listed } from "../../api/blob";
 import { address, encodePath } from "../../api/data";
@@ -48,17 +48,21 @@ export function ContainerView({ now, container, prefix, open }: Props) {
   const lastMarked = useRef<string | undefined>(undefined);
   const [dialog, show] = useDialog();
   const pages = usePages(
-    (marker, signal) => api.listBlobs(container, { prefix: prefix + search, delimiter: flat ? undefined : "/", marker, deleted, versions: deleted }, signal),
+    async (marker, signal) => {
+      const page = await api.listBlobs(container, { prefix: prefix + search, delimiter: flat ? undefined : "/", marker, deleted, versions: deleted }, signal);
+      // Among the past only what was deleted is of interest here; older versions of a blob are beside it.
+      return deleted ? { ...page, items: withDeleted(page.items) } : page;
+    },
     [container, prefix, search, deleted, flat],
   );
   useEffect(() => setMarked(new Map()), [container, prefix, search, deleted, flat]);
-  // Among the past only what was deleted is of interest here; older versions of a blob are beside it.
-  const rows = useMemo(() => (deleted ? withDeleted(pages.items) : pages.items), [deleted, pages.items]);
+  const rows = pages.items;
 
   const mark = (row: Listed, isRange: boolean) => {
     const next = new Map(marked);
-    const [from, to] = [rows.findIndex((one) => keyOf(one) === lastMarked.current), rows.indexOf(row)];
+    const [from, to] = [rows.indexOf((one) => keyOf(one) === lastMarked.current), rows.indexOf((one) => one === row)];
     const range = isRange && from >= 0 ? rows.slice(Math.min(from, to), Math.max(from, to) + 1) : [row];
+    if (!isWhole(range)) return bad(new Error("Some rows of this range are out of sight and not loaded: select a shorter one."));
     const isOn = !next.has(keyOf(row));
     for (const one of range) isOn ? next.set(keyOf(one), one) : next.delete(keyOf(one));
     lastMarked.current = keyOf(row);
@@ -121,7 +125,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
         <Menu label={<Icon name="more" />} title="More about this container">
           <button onClick={() => setFlat(!flat)}>{flat ? "Show folders" : "Show all names, without folders"}</button>
           <button onClick={() => setDeleted(!deleted)}>{deleted ? "Hide what was deleted" : "Show what was deleted"}</button>
-          <button onClick={() => setMarked(new Map(rows.map((row) => [keyOf(row), row])))}>Select all that are loaded</button>
+          <button onClick={() => setMarked(new Map(rows.all().map((row) => [keyOf(row), row])))}>Select all that are loaded</button>
           <button onClick={pages.reload}>Load again</button>
           <button onClick={() => show((close) => <ContainerDialog container={container} onClose={close} />)}>Properties and metadata…</button>
           <button onClick={() => show((close) => <LeaseDialog title={container} object={{ container, name: "" }} onClose={close} />)}>Lease…</button>
@@ -147,6 +151,7 @@ export function ContainerView({ now, container, prefix, open }: Props) {
             isMarked={(row) => marked.has(keyOf(row))}
             hasMore={pages.hasMore}
             onMore={pages.more}
+            onSight={pages.look}
             foot={
               <span>
                 {pages.hasMore ? `${count(rows.length)} loaded; more come as you scroll` : plural(rows.length, "name")}
@@ -162,6 +167,8 @@ export function ContainerView({ now, container, prefix, open }: Props) {
     </>
   );
 }
+
+const isWhole = <Row,>(range: (Row | undefined)[]): range is Row[] => !range.includes(undefined);
 
 /** Of each blob the one that is, or else the newest that was: versions are listed together, oldest first. */
 function withDeleted(all: readonly Listed[]): Listed[] {

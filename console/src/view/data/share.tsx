@@ -58,7 +58,7 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
       bad(why);
     }
   };
-  const openEntry = open ? (pages.items.find((one) => one.name === open) ?? { name: open, isDirectory: false, size: 0, modified: "", id: "" }) : undefined;
+  const openEntry = open ? (pages.items.all().find((one) => one.name === open) ?? { name: open, isDirectory: false, size: 0, modified: "", id: "" }) : undefined;
   return (
     <>
       <div class="bar">
@@ -121,6 +121,7 @@ export function ShareView({ now, share, path, open }: { now: Signed; share: stri
             isMarked={(entry) => marked.has(entry.name)}
             hasMore={pages.hasMore}
             onMore={pages.more}
+            onSight={pages.look}
             foot={<span>{pages.hasMore ? `${count(pages.items.length)} loaded; more come as you scroll` : plural(pages.items.length, "name")}</span>}
           />
         </Listing>

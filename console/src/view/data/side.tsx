@@ -29,12 +29,15 @@ interface Listing {
 /** So many of a list are shown until more are asked for. */
 const SHORT = 10;
 
-const KINDS: { kind: Kind; title: string; one: string; icon: IconName; rule: string }[] = [
+const KINDS: { kind: Kind; view?: string; title: string; one: string; icon: IconName; rule: string }[] = [
   { kind: "blob", title: "Containers", one: "container", icon: "container", rule: "3 to 63 lower-case letters, digits and single hyphens" },
   { kind: "file", title: "Shares", one: "share", icon: "share", rule: "3 to 63 lower-case letters, digits and single hyphens" },
   { kind: "queue", title: "Queues", one: "queue", icon: "queue", rule: "3 to 63 lower-case letters, digits and single hyphens" },
   { kind: "table", title: "Tables", one: "table", icon: "table", rule: "3 to 63 letters and digits, beginning with a letter" },
 ];
+
+/** What containers are in an account with a hierarchical namespace. */
+const LAKE = { ...KINDS[0]!, view: "lake", title: "File systems", one: "file system" };
 
 /** Counts changes of what there is, so that the lists load again. */
 export const changed = new Store(0);
@@ -69,7 +72,7 @@ export function Side({ now, kind, name }: { now: Signed; kind: string; name: str
     <nav class={`side${isOpen ? " hidden" : ""}`} aria-label="What the account holds">
       <input type="search" aria-label="Names that begin with" placeholder="Names that begin with…" value={prefix} onInput={(event) => setPrefix(event.currentTarget.value)} />
       {KINDS.filter((one) => !only || only === one.kind).map((one) => (
-        <Group key={one.kind} {...one} now={now} prefix={prefix} deleted={deleted} open={kind === one.kind ? name : ""} />
+        <Group key={one.kind} {...(one.kind === "blob" && now.server.hierarchical ? LAKE : one)} now={now} prefix={prefix} deleted={deleted} open={kind === one.kind || (kind === "lake" && one.kind === "blob") ? name : ""} />
       ))}
       <h3>Tools</h3>
       <a href={hash("data", "sas")} aria-current={kind === "sas" ? "page" : undefined}>
@@ -138,7 +141,7 @@ function Group(props: (typeof KINDS)[number] & { now: Signed; prefix: string; de
             <span class="name deleted">{item.name}</span> <span class="fine">restore</span>
           </a>
         ) : (
-          <a key={item.name} href={hash("data", kind, item.name)} aria-current={item.name === open ? "page" : undefined}>
+          <a key={item.name} href={hash("data", props.view ?? kind, item.name)} aria-current={item.name === open ? "page" : undefined}>
             <Icon name={props.icon} />
             <span class="name">{item.name}</span>
             {item.mark && <span class="badge warn">{item.mark}</span>}
@@ -161,7 +164,7 @@ function Group(props: (typeof KINDS)[number] & { now: Signed; prefix: string; de
   );
 }
 
-function Create({ kind, one, rule, onClose }: (typeof KINDS)[number] & { onClose: () => void }) {
+function Create({ kind, view, one, rule, onClose }: (typeof KINDS)[number] & { onClose: () => void }) {
   const [name, setName] = useState("");
   const [access, setAccess] = useState("");
   const [quota, setQuota] = useState("");
@@ -172,7 +175,7 @@ function Create({ kind, one, rule, onClose }: (typeof KINDS)[number] & { onClose
     else await createTable(name);
     good(`Made the ${one} ${name}.`);
     noteChange();
-    go("data", kind, name);
+    go("data", view ?? kind, name);
   };
   return (
     <FormDialog title={`New ${one}`} action="Create" onClose={onClose} onSubmit={create} isReady={name !== ""}>

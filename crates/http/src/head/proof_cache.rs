@@ -11,7 +11,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Query;
 use crate::accounts::Account;
@@ -92,6 +92,8 @@ pub struct ProvenQuery {
     proven: Mutex<Option<Proven>>,
     /// `None` for a request whose connection keeps nothing.
     tokens: Option<Arc<Tokens>>,
+    /// What the recorder tells of its SAS: written once for all requests that say the same.
+    sas_fields: OnceLock<Vec<u8>>,
 }
 
 impl ProvenQuery {
@@ -114,6 +116,11 @@ impl ProvenQuery {
         *lock(&self.proven) = Some(proven);
     }
 
+    /// What `read` makes of the query.
+    pub(crate) fn sas_fields(&self, read: impl FnOnce(&Query) -> Vec<u8>) -> &[u8] {
+        self.sas_fields.get_or_init(|| read(&self.query))
+    }
+
     /// Whether it has proven anything to any account.
     pub fn is_proven(&self) -> bool {
         lock(&self.proven).is_some()
@@ -122,7 +129,7 @@ impl ProvenQuery {
 
 impl From<Query> for ProvenQuery {
     fn from(query: Query) -> Self {
-        Self { query, proven: Mutex::default(), tokens: None }
+        Self { query, proven: Mutex::default(), tokens: None, sas_fields: OnceLock::new() }
     }
 }
 

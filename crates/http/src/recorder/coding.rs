@@ -1,7 +1,7 @@
 //! A record as it is kept, which is a run of bytes:
 //!
 //! ```text
-//! length u32 │ seq u64 │ at u64 │ found u8, one u64, two u128, three u64 │ request u128 │ row u16 │ status u16 │ refused u8
+//! length u32 │ seq u64 │ at u64 │ found u8, one u64, two u128, three u64 │ request u128 │ row u16 │ status u16 │ kind u8
 //! │ address 17 bytes │ rule u64 │ handle u64 │ deletes u8 │ receipt u64 │ texts, each u16 + bytes
 //! │ count u16, of messages: id u128, dequeues u32, visible u64, version u32
 //! │ count u16, of locks: from u64, to u128, exclusive u8
@@ -17,9 +17,9 @@ use lazuli_model::file::arbiter::{Lock, Obstacle};
 use lazuli_model::{LeaseId, Timestamp};
 use lazuli_store::{HandleAct, HandleCall, Sighted};
 
-use super::entry::{Conditional, EntityAct, EntityKey, LeaseCall, LockedRange, Message, Note, Record};
+use super::entry::{Conditional, EntityAct, EntityKey, Kind, LeaseCall, LockedRange, Message, Note, Record};
 use crate::auth::Identity;
-use crate::head::{Head, Service, Target, guid};
+use crate::head::{Head, Query, Service, Target, guid};
 use crate::operation;
 use crate::table;
 
@@ -27,6 +27,8 @@ use crate::table;
 const OBJECT_MAX: usize = 2_400;
 const TEXT_MAX: usize = 128;
 const LOCKS_MAX: usize = 64;
+/// What comes before the texts, behind the length and the number.
+const FIXED_BYTES: usize = 8 + (1 + 8 + 16 + 8) + 16 + 2 + 2 + 1 + 17 + 8 + 8 + 1 + 8;
 const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
 /// What a refused request is recorded with.
 const ASKED: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
@@ -50,7 +52,7 @@ pub(super) fn encode(note: &Note<'_>, done: impl FnOnce(&mut [u8])) {
                 request: head.request_id,
                 row: u16::try_from(note.row).unwrap_or(u16::MAX),
                 status: note.status,
-                refused: note.refused,
+                kind: note.kind,
                 address: head.peer,
                 rule: note.rule,
                 handle: 0,
@@ -81,7 +83,7 @@ pub(super) fn encode_call(call: &HandleCall<'_>, done: impl FnOnce(&mut [u8])) {
                 request: u128::from(call.session) << 64 | u128::from(call.message),
                 row: SMB_ROWS + row.unwrap_or_default(),
                 status: 0,
-                refused: call.refused.is_some(),
+                kind: if call.refused.is_some() { Kind::Refusal } else { Kind::Change },
                 address: call.peer,
                 rule: 0,
                 handle: call.handle,
@@ -128,7 +130,7 @@ struct Fixed {
     request: u128,
     row: u16,
     status: u16,
-    refused: bool,
+    kind: Kind,
     address: IpAddr,
     rule: u64,
     handle: u64,
@@ -136,8 +138,8 @@ struct Fixed {
     receipt: Option<u32>,
 }
 
+/// Written in one piece: most of what a record costs is in how often bytes are appended.
 fn fixed(out: &mut Vec<u8>, fixed: &Fixed) {
-    out.extend_from_slice(&fixed.at.to_le_bytes());
     let (found, one, two, three) = match fixed.found {
         Sighted::Unknown => (0u8, 0, 0, 0),
         Sighted::Nothing => (1, 0, 0, 0),
@@ -150,28 +152,41 @@ fn fixed(out: &mut Vec<u8>, fixed: &Fixed) {
             (7 + u8::from(lock.exclusive), handle, lock.to, lock.from)
         }
     };
-    out.push(found);
-    out.extend_from_slice(&one.to_le_bytes());
-    out.extend_from_slice(&two.to_le_bytes());
-    out.extend_from_slice(&three.to_le_bytes());
-    out.extend_from_slice(&fixed.request.to_le_bytes());
-    out.extend_from_slice(&fixed.row.to_le_bytes());
-    out.extend_from_slice(&fixed.status.to_le_bytes());
-    out.push(u8::from(fixed.refused));
-    match fixed.address.to_canonical() {
-        IpAddr::V4(address) => {
-            out.push(4);
-            out.extend_from_slice(&address.to_ipv6_mapped().octets());
-        }
-        IpAddr::V6(address) => {
-            out.push(6);
-            out.extend_from_slice(&address.octets());
-        }
-    }
-    out.extend_from_slice(&fixed.rule.to_le_bytes());
-    out.extend_from_slice(&fixed.handle.to_le_bytes());
-    out.push(u8::from(fixed.deletes));
-    out.extend_from_slice(&fixed.receipt.map_or(u64::MAX, u64::from).to_le_bytes());
+    let kind = match fixed.kind {
+        Kind::Change => 0,
+        Kind::Refusal => 1,
+        Kind::Uncertain => 2,
+    };
+    let (version, address) = match fixed.address.to_canonical() {
+        IpAddr::V4(address) => (4, address.to_ipv6_mapped().octets()),
+        IpAddr::V6(address) => (6, address.octets()),
+    };
+    let receipt = fixed.receipt.map_or(u64::MAX, u64::from);
+    let mut bytes = [0; FIXED_BYTES];
+    let mut rest = &mut bytes[..];
+    put(&mut rest, fixed.at.to_le_bytes());
+    put(&mut rest, [found]);
+    put(&mut rest, one.to_le_bytes());
+    put(&mut rest, two.to_le_bytes());
+    put(&mut rest, three.to_le_bytes());
+    put(&mut rest, fixed.request.to_le_bytes());
+    put(&mut rest, fixed.row.to_le_bytes());
+    put(&mut rest, fixed.status.to_le_bytes());
+    put(&mut rest, [kind, version]);
+    put(&mut rest, address);
+    put(&mut rest, fixed.rule.to_le_bytes());
+    put(&mut rest, fixed.handle.to_le_bytes());
+    put(&mut rest, [u8::from(fixed.deletes)]);
+    put(&mut rest, receipt.to_le_bytes());
+    debug_assert!(rest.is_empty());
+    out.extend_from_slice(&bytes);
+}
+
+#[inline(always)]
+fn put<const N: usize>(rest: &mut &mut [u8], value: [u8; N]) {
+    let (here, behind) = std::mem::take(rest).split_at_mut(N);
+    here.copy_from_slice(&value);
+    *rest = behind;
 }
 
 /// By the name of the operation; a batch says it of each entity.
@@ -180,11 +195,13 @@ fn deletes(note: &Note<'_>) -> bool {
         Some(entity) => entity.act == EntityAct::Delete,
         None => {
             let name = operation::name(note.row);
+            if !name.starts_with("Delete") {
+                return name == "ClearMessages";
+            }
             // A snapshot or a version goes, and the blob stays.
             let part = ["snapshot", "sharesnapshot"].iter().any(|name| note.head.query.get(name).is_some())
                 || note.head.text("x-ms-delete-snapshots").is_some_and(|which| which.eq_ignore_ascii_case("only"));
-            let kept = ["DeleteBlobVersion", "DeleteBlobPermanently", "DeleteBlobImmutabilityPolicy"].contains(&name);
-            (name.starts_with("Delete") && !part && !kept) || name == "ClearMessages"
+            !part && !["DeleteBlobVersion", "DeleteBlobPermanently", "DeleteBlobImmutabilityPolicy"].contains(&name)
         }
     }
 }
@@ -206,11 +223,11 @@ fn texts(out: &mut Vec<u8>, note: &Note<'_>) {
     text(out, note.code);
     text(out, note.etag.unwrap_or_default());
     // What a change asked for was met, and is not looked up: most requests are plain changes.
-    if !note.refused && !note.lease_call {
+    if note.kind == Kind::Change && !note.lease_call {
         return out.extend_from_slice(&[0; 2 * ASKED.len() + 2]);
     }
     let said = |name: &str| head.text(name).unwrap_or_default();
-    let expects = note.entity.and_then(|entity| entity.expects).filter(|_| note.refused);
+    let expects = note.entity.and_then(|entity| entity.expects).filter(|_| note.kind == Kind::Refusal);
     for name in ASKED {
         match expects.filter(|_| name == "if-match") {
             Some(tag) => text(out, &tag.to_string()),
@@ -297,22 +314,24 @@ fn principal(out: &mut Vec<u8>, identity: &Identity, head: &Head) {
             out.push(b':');
             out.extend_from_slice(principal.oid.as_bytes());
         }
-        Identity::AccountSas(_) | Identity::ServiceSas(_) => {
-            let mut between = b':';
-            for (name, value) in head.query.iter().filter(|(name, value)| is_told(name) && !value.is_empty()) {
-                out.push(between);
-                out.extend_from_slice(name.as_bytes());
-                out.push(b'=');
-                out.extend_from_slice(value.as_bytes());
-                between = b';';
-            }
-        }
+        Identity::AccountSas(_) | Identity::ServiceSas(_) => out.extend_from_slice(head.query.sas_fields(sas_fields)),
     }
 }
 
 /// The fields of a SAS that say what it is for. Its signature is none of them.
-fn is_told(name: &str) -> bool {
-    name.len() <= 3 && ["sr", "ss", "srt", "sp", "se", "si"].contains(&name)
+fn sas_fields(query: &Query) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut between = b':';
+    let is_told = |name: &str| ["sr", "ss", "srt", "sp", "se", "si"].contains(&name);
+    for (name, value) in query.iter().filter(|(name, value)| is_told(name) && !value.is_empty()) {
+        out.push(between);
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        out.extend_from_slice(value.as_bytes());
+        between = b';';
+    }
+    out.truncate(TEXT_MAX);
+    out
 }
 
 /// How a request of SMB is named: by its session and its message, as the access log has them.
@@ -346,7 +365,12 @@ fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
         }
         _ => Sighted::Unknown,
     };
-    let (request, row, status, refused) = (bytes.u128()?, bytes.u16()?, bytes.u16()?, bytes.u8()? == 1);
+    let (request, row, status) = (bytes.u128()?, bytes.u16()?, bytes.u16()?);
+    let kind = match bytes.u8()? {
+        1 => Kind::Refusal,
+        2 => Kind::Uncertain,
+        _ => Kind::Change,
+    };
     let (version, address) = (bytes.u8()?, Ipv6Addr::from(bytes.take::<16>()?));
     let address = if version == 4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) };
     let (rule, handle) = (bytes.u64()?, bytes.u64()?);
@@ -366,7 +390,9 @@ fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
         true => None,
         false => {
             let (id, proposed, seconds) = (bytes.text()?, bytes.text()?, bytes.text()?);
-            let id = [id, asked.lease.clone()].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+            // Who was not answered was told no id: it is the one that was proposed.
+            let unanswered = if kind == Kind::Uncertain { proposed.clone() } else { String::new() };
+            let id = [id, unanswered, asked.lease.clone()].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
             Some(LeaseCall { action, id, proposed, seconds: seconds.parse().ok() })
         }
     };
@@ -390,10 +416,15 @@ fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
         },
         client_request_id,
         object,
-        operation: by_handle.map_or_else(|| operation::name(row.into()), |act| act.name()),
+        operation: match (by_handle, &lease) {
+            (Some(act), _) => act.name(),
+            // Only the lab can do this, and no client can ask for it.
+            (None, Some(call)) if call.action == "expire" => "ExpireLease",
+            (None, _) => operation::name(row.into()),
+        },
         status,
         code,
-        refused,
+        kind,
         principal,
         address,
         agent,

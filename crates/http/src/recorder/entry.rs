@@ -37,6 +37,16 @@ pub(crate) enum EntityAct {
     Delete,
 }
 
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Change,
+    Refusal,
+    /// It was decided and given to the engine, which broke before it said whether the change is durable. The client was answered with an error.
+    Uncertain,
+}
+
 /// What is noted of a request that has been decided.
 pub(crate) struct Note<'a> {
     pub head: &'a Head,
@@ -45,7 +55,7 @@ pub(crate) struct Note<'a> {
     pub status: u16,
     /// Empty for a change.
     pub code: &'static str,
-    pub refused: bool,
+    pub kind: Kind,
     pub etag: Option<&'a str>,
     /// It is about a lease.
     pub lease_call: bool,
@@ -129,8 +139,7 @@ pub struct Record {
     pub status: u16,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
-    #[serde(rename = "kind", serialize_with = "as_kind")]
-    pub refused: bool,
+    pub kind: Kind,
     pub principal: String,
     pub address: IpAddr,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -171,9 +180,21 @@ impl Record {
         self.object.split('/').nth(1).unwrap_or_default()
     }
 
-    /// The ETag that it left, as the moment at which that was made.
+    pub fn is_change(&self) -> bool {
+        self.kind == Kind::Change
+    }
+
+    pub fn is_refusal(&self) -> bool {
+        self.kind == Kind::Refusal
+    }
+
+    /// The ETag that it left, as the moment at which that was made. Of a request whose end is uncertain, the one that it would have left:
+    /// stamps are unique, so if anybody ever saw it, the change was made.
     pub fn made(&self) -> Option<Timestamp> {
-        made(&self.etag)
+        match self.kind {
+            Kind::Change | Kind::Refusal => made(&self.etag),
+            Kind::Uncertain => Some(self.at).filter(|_| self.lease.is_none() && !self.deletes),
+        }
     }
 
     /// `PutBlob by 10.0.0.7, client request id …`
@@ -227,8 +248,4 @@ fn as_digits_of<S: Serializer>(number: &Option<u64>, to: S) -> Result<S::Ok, S::
 
 fn as_guid<S: Serializer>(id: &u128, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&guid(*id))
-}
-
-fn as_kind<S: Serializer>(refused: &bool, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(if *refused { "refusal" } else { "change" })
 }

@@ -2,7 +2,7 @@
 //!
 //! Held true:
 //! * a record is made of every change, and of every refusal by a condition, a lease, a lock, a receipt or a sharing mode, before its answer
-//!   leaves; a change whose client has gone is recorded too;
+//!   leaves; a change whose client has gone is recorded too, and so is one of which the engine did not say whether it is durable;
 //! * no more bytes are kept than was said: the oldest records go first;
 //! * no signature, no token, no key and no receipt of a message is in a record;
 //! * to record costs one copy of some hundred bytes under a lock. Who reads copies what is open and shares the rest.
@@ -11,6 +11,7 @@ mod class;
 mod coding;
 mod entry;
 mod explain;
+mod history;
 mod views;
 
 #[cfg(test)]
@@ -24,7 +25,7 @@ use lazuli_store::{HandleCall, HandleObserver};
 use tokio::sync::broadcast;
 
 pub(crate) use class::is_conflict;
-pub use entry::{Conditional, LeaseCall, LockedRange, Message, Record};
+pub use entry::{Conditional, Kind, LeaseCall, LockedRange, Message, Record};
 pub(crate) use entry::{EntityAct, EntityKey, Note, Touched};
 pub use explain::{Explanation, Why, explain};
 pub use views::{Hot, InFlight, LiveLease, hot, in_flight, leases};

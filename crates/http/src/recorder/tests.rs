@@ -33,7 +33,7 @@ fn note(head: &Head) -> Note<'_> {
         row: 0,
         status: 201,
         code: "",
-        refused: false,
+        kind: Kind::Change,
         etag: None,
         lease_call: false,
         lease: None,
@@ -67,7 +67,7 @@ fn what_is_noted_is_what_is_read() {
     let code = "ConditionNotMet";
     let lease_call = true;
     let first =
-        Note { status: 412, code, refused: true, sight, lease_call, lease, messages: &messages, ..note(&asked) };
+        Note { status: 412, code, kind: Kind::Refusal, sight, lease_call, lease, messages: &messages, ..note(&asked) };
     recorder.note(&first);
     recorder.note(&note(&asked));
     let records = recorder.records();
@@ -76,7 +76,7 @@ fn what_is_noted_is_what_is_read() {
     assert_eq!((first.seq, records[1].seq), (0, 1));
     assert_eq!((first.at.ticks(), records[1].at.ticks()), (42, 5), "without a decision, the time of arrival");
     assert_eq!(first.object, "blob/account/pictures/a cat");
-    assert_eq!((first.status, first.code.as_str(), first.refused), (412, code, true));
+    assert_eq!((first.status, first.code.as_str(), first.kind), (412, code, Kind::Refusal));
     assert_eq!(first.asked.if_match, "\"0x1F\"");
     assert_eq!((first.client_request_id.as_str(), first.agent.as_str()), ("mine", "test"));
     assert_eq!(first.address.to_string(), "10.0.0.7");
@@ -124,4 +124,80 @@ fn one_record_is_short_whatever_a_client_sends() {
     recorder.note(&note(&head(&path, &[("user-agent", &agent), ("if-match", &agent)], 1)));
     assert!(recorder.fill().bytes < 4_096, "{}", recorder.fill().bytes);
     assert_eq!(recorder.records().len(), 1);
+}
+
+/// A record of a call on the container `box` at `at`, which saw `found`.
+struct Told {
+    operation: &'static str,
+    at: u64,
+    found: Sighted,
+    kind: Kind,
+}
+
+fn called(recorder: &Recorder, told: &Told) -> String {
+    let asked = head("/account/box?restype=container", &[], u128::from(told.at));
+    let row = (0..).find(|row| crate::operation::name(*row) == told.operation).unwrap();
+    let mut sight = Sight::default();
+    (sight.at.0, sight.found) = (told.at, told.found);
+    let etag = format!("\"0x{:X}\"", told.at);
+    let etag = (told.kind == Kind::Change).then_some(etag.as_str());
+    let code = if told.kind == Kind::Refusal { "ContainerAlreadyExists" } else { "" };
+    recorder.note(&Note { row, kind: told.kind, code, etag, sight, ..note(&asked) });
+    crate::head::guid(u128::from(told.at))
+}
+
+fn seen_at(at: u64) -> Sighted {
+    Sighted::Made(Timestamp::from_ticks(at), None)
+}
+
+const CREATE: &str = "CreateContainer";
+const SET: &str = "SetContainerMetadata";
+
+/// The container of the record was deleted. The one that is there was made by a call that is not in the record.
+#[test]
+fn who_made_what_is_gone_is_not_blamed_for_what_is_there() {
+    let recorder = Recorder::new(0);
+    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: Kind::Change });
+    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: Kind::Change });
+    let refused = called(&recorder, &Told { operation: CREATE, at: 40, found: seen_at(30), kind: Kind::Refusal });
+    let told = explain(&recorder.records(), &refused).unwrap();
+    assert_eq!((told.why, told.winner, told.certain), (Why::Unknown, None, false), "{}", told.text);
+}
+
+/// A change whose end nobody told is the cause if somebody saw its stamp.
+#[test]
+fn a_change_without_an_answer_is_named_once_its_stamp_was_seen() {
+    let recorder = Recorder::new(0);
+    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: Kind::Change });
+    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: Kind::Change });
+    let lost = called(&recorder, &Told { operation: CREATE, at: 30, found: Sighted::Nothing, kind: Kind::Uncertain });
+    let told = explain(&recorder.records(), &lost).unwrap();
+    assert_eq!((told.why, told.certain), (Why::Uncertain, false), "{}", told.text);
+    called(&recorder, &Told { operation: SET, at: 40, found: seen_at(30), kind: Kind::Change });
+    let refused = called(&recorder, &Told { operation: CREATE, at: 50, found: seen_at(40), kind: Kind::Refusal });
+    let told = explain(&recorder.records(), &refused).unwrap();
+    assert_eq!(
+        (told.why, told.winner.map(|winner| winner.request_id)),
+        (Why::Created, Some(lost.clone())),
+        "{}",
+        told.text
+    );
+    assert_eq!(explain(&recorder.records(), &lost).unwrap().why, Why::Applied);
+}
+
+/// Nobody saw what it left, and it may have been the cause: then nobody is named, and the text says why.
+#[test]
+fn a_change_that_may_have_been_the_cause_makes_an_explanation_uncertain() {
+    let recorder = Recorder::new(0);
+    let made = Told { operation: CREATE, at: 10, found: Sighted::Unknown, kind: Kind::Change };
+    let first = called(&recorder, &made);
+    let refusal = |at| Told { operation: CREATE, at, found: Sighted::Unknown, kind: Kind::Refusal };
+    let refused = called(&recorder, &refusal(20));
+    assert_eq!(explain(&recorder.records(), &refused).unwrap().winner.unwrap().request_id, first);
+    let gone = Told { operation: "DeleteContainer", at: 30, found: Sighted::Unknown, kind: Kind::Uncertain };
+    called(&recorder, &gone);
+    let refused = called(&recorder, &refusal(40));
+    let told = explain(&recorder.records(), &refused).unwrap();
+    assert_eq!((told.why, told.winner), (Why::Unknown, None));
+    assert!(told.text.contains("Perhaps because of DeleteContainer by 10.0.0.7"), "{}", told.text);
 }

@@ -6,7 +6,7 @@ use lazuli_model::lease::{self, Action, Length};
 use lazuli_model::{Lease, LeaseId, Timestamp};
 use serde::Serialize;
 
-use super::entry::{LeaseCall, Record};
+use super::entry::{Kind, LeaseCall, Record};
 use crate::head::guid;
 
 /// Refusals that are shown with a lease, and objects among the hottest.
@@ -39,7 +39,10 @@ struct Held<'a> {
 pub fn leases(records: &[Record], now: Timestamp) -> Vec<LiveLease> {
     let mut held: BTreeMap<&str, Held<'_>> = BTreeMap::new();
     for record in in_order(records) {
-        if record.refused {
+        if record.kind == Kind::Uncertain {
+            continue;
+        }
+        if record.is_refusal() {
             if let Some(held) = held.get_mut(record.object.as_str())
                 && record.code.starts_with("Lease")
             {
@@ -135,7 +138,7 @@ pub struct InFlight {
 /// The messages that somebody has taken and nobody else can see at `now`.
 pub fn in_flight(records: &[Record], now: Timestamp) -> Vec<InFlight> {
     let mut taken: BTreeMap<(&str, u128), (&Record, u32, Timestamp)> = BTreeMap::new();
-    for record in in_order(records).filter(|record| !record.refused && record.object.starts_with("queue/")) {
+    for record in in_order(records).filter(|record| record.is_change() && record.object.starts_with("queue/")) {
         let queue = match record.operation {
             "UpdateMessage" | "DeleteMessage" => record.object.rsplit_once('/').map_or("", |(queue, _)| queue),
             _ => &record.object,
@@ -176,7 +179,7 @@ pub fn hot(records: &[Record], since: Timestamp) -> Vec<Hot> {
     let mut objects: HashMap<&str, Hot> = HashMap::new();
     for record in records.iter().filter(|record| record.at >= since) {
         let hot = objects.entry(&record.object).or_default();
-        if record.refused {
+        if record.is_refusal() {
             hot.refusals += 1;
             *hot.by_code.entry(record.code.clone()).or_default() += 1;
         } else {

@@ -1,17 +1,21 @@
 //! What the recorder is told of a request, when its operation has ended: also if its client has gone by then.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::header::HeaderName;
-use lazuli_model::Timestamp;
+use http::header::{HeaderName, USER_AGENT};
+use http::{HeaderMap, HeaderValue};
 use lazuli_model::table::{Action, Change, Expect, Place, Tag};
-use lazuli_store::Witness;
+use lazuli_model::{LeaseId, Timestamp};
+use lazuli_store::{Sight, Witness};
 
-use super::Ask;
+use super::{Ask, Edge};
 use crate::answer::{Answer, name};
+use crate::auth::Identity;
+use crate::blob;
 use crate::head::{Head, Target};
-use crate::operation::{On, Spec};
-use crate::recorder::{EntityAct, EntityKey, Message, Note, Touched, is_conflict};
+use crate::operation::{self, On, Spec};
+use crate::recorder::{EntityAct, EntityKey, Kind, Message, Note, Touched, is_conflict};
 use crate::refusal::{Failure, Refusal};
 use crate::status::{self, Subject};
 
@@ -69,22 +73,27 @@ pub(super) fn is_worth(spec: &Spec, head: &Head) -> bool {
 pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
     let (Some(recorder), Some(watch)) = (ask.edge.recorder(), &ask.watch) else { return };
     let touched = std::mem::take(&mut *watch.touched.lock().unwrap_or_else(PoisonError::into_inner));
+    let sight = watch.witness.sight();
     let refusal = match (outcome, &touched.refused) {
         (Err(Failure::Refused(refusal)), _) => Some(refusal),
         (Ok(_), Some((_, refusal))) => Some(refusal),
         (Ok(_), None) if ask.spec.writes() && !is_empty(ask, &touched) => None,
+        (Err(Failure::Broken(_)), _) if sight.submitted => None,
         (Ok(_), None) | (Err(Failure::Broken(_)), _) => return,
     };
     if refusal.is_some_and(|refusal| !is_conflict(refusal)) {
         return;
     }
-    let (status, code) = match (refusal, outcome) {
+    let (kind, status, code) = match (refusal, outcome) {
         (Some(refusal), _) => {
             let said = status::of_failure(&Failure::Refused(inner(refusal).clone()), subject(ask.spec.on));
-            (said.status, said.code)
+            (Kind::Refusal, said.status, said.code)
         }
-        (None, Ok(answer)) => (answer.status.as_u16(), ""),
-        (None, Err(_)) => return,
+        (None, Ok(answer)) => (Kind::Change, answer.status.as_u16(), ""),
+        (None, Err(failure)) => {
+            let said = status::of_failure(failure, subject(ask.spec.on));
+            (Kind::Uncertain, said.status, said.code)
+        }
     };
     let answered = |header: &HeaderName| {
         let answer = outcome.as_ref().ok().filter(|_| refusal.is_none())?;
@@ -97,11 +106,11 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
         row,
         status,
         code,
-        refused: refusal.is_some(),
+        kind,
         etag: answered(&name::ETAG),
         lease_call,
         lease: if lease_call { answered(&name::LEASE_ID) } else { None },
-        sight: watch.witness.sight(),
+        sight,
         entity: None,
         messages: &touched.messages,
         receipt: receipt(&ask.head),
@@ -114,7 +123,7 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
             let (found, tag) = (watch.witness.each(), Tag(Timestamp::from_ticks(one.sight.at.0)).to_string());
             for (index, entity) in entities.iter().enumerate() {
                 let found = found.get(index).copied().unwrap_or_default();
-                let etag = (entity.act == EntityAct::Write).then_some(tag.as_str());
+                let etag = (kind == Kind::Change && entity.act == EntityAct::Write).then_some(tag.as_str());
                 let mut sight = one.sight;
                 sight.found = found;
                 recorder.note(&Note { entity: Some(entity), etag, sight, ..one });
@@ -137,7 +146,7 @@ pub(super) fn rehearsed(ask: &Ask, row: usize, refusal: &Refusal) {
         row,
         status: said.status,
         code: said.code,
-        refused: true,
+        kind: Kind::Refusal,
         etag: None,
         lease_call: false,
         lease: None,
@@ -147,6 +156,49 @@ pub(super) fn rehearsed(ask: &Ask, row: usize, refusal: &Refusal) {
         receipt: receipt(&ask.head),
         rule: watch.rule,
     });
+}
+
+/// A lease of a blob that the lab let expire before its time.
+pub struct LabExpiry {
+    pub rule: u64,
+    pub id: LeaseId,
+    pub at: Timestamp,
+    /// The record has to be called something.
+    pub request_id: u128,
+}
+
+impl Edge {
+    /// Records what the lab did to the lease of the blob that the request of `head` names, before that request runs: as a call of the lab's own.
+    pub fn note_expiry(&self, head: &Head, expiry: &LabExpiry) {
+        let Some(recorder) = self.recorder() else { return };
+        let Some(row) = operation::blob_row(&blob::lease_blob::BREAK) else { return };
+        let client = format!("lab-rule-{}-{:032x}", expiry.rule, expiry.request_id);
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static("lazuli-lab"));
+        headers.insert("x-ms-lease-action", HeaderValue::from_static("expire"));
+        headers
+            .extend(HeaderValue::from_str(&client).map(|id| (HeaderName::from_static("x-ms-client-request-id"), id)));
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let head = Head { headers: headers.into(), peer, request_id: expiry.request_id, ..head.clone() };
+        let mut sight = Sight::default();
+        sight.at.0 = expiry.at.ticks();
+        recorder.note(&Note {
+            head: &head,
+            identity: &Identity::Owner,
+            row,
+            status: 200,
+            code: "",
+            kind: Kind::Change,
+            etag: None,
+            lease_call: true,
+            lease: Some(&expiry.id.to_string()),
+            sight,
+            entity: None,
+            messages: &[],
+            receipt: None,
+            rule: expiry.rule,
+        });
+    }
 }
 
 fn entity(table: &str, change: &Change) -> EntityKey {

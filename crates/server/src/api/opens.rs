@@ -58,7 +58,7 @@ impl Console {
 
 fn shown(at: &FileAt, item: &HandleItem, records: &[Record]) -> Value {
     let opens = |record: &&Record| record.handle == Some(item.handle) && record.operation == "SmbOpen";
-    let refused = records.iter().rev().filter(|record| record.refused && record.held_by == Some(item.handle));
+    let refused = records.iter().rev().filter(|record| record.is_refusal() && record.held_by == Some(item.handle));
     let path = if item.path.is_empty() { String::new() } else { format!("/{}", item.path) };
     let locks = item
         .locks

@@ -52,7 +52,7 @@ impl Console {
                 && object.as_ref().is_none_or(|object| record.object.starts_with(object.as_str()))
                 && operation.as_ref().is_none_or(|operation| record.operation.eq_ignore_ascii_case(operation))
                 && code.as_ref().is_none_or(|code| record.code.eq_ignore_ascii_case(code))
-                && kind.as_ref().is_none_or(|kind| record.refused == (kind == "refusal"))
+                && kind.as_ref().is_none_or(|kind| record.is_refusal() == (kind == "refusal"))
         });
         let more = records.len() > limit;
         let records: Vec<Record> = records.into_iter().rev().take(limit).collect();
@@ -126,7 +126,7 @@ impl Console {
                     Ok(Some(Heard::Lost(count))) => format!("event: lost\ndata: {{\"count\":{count}}}\n\n"),
                     Ok(Some(Heard::Record(record))) => {
                         let fits = account.as_ref().is_none_or(|account| record.account() == account);
-                        if !fits || (refusals_only && !record.refused) {
+                        if !fits || (refusals_only && !record.is_refusal()) {
                             continue;
                         }
                         let data = serde_json::to_string(&record).unwrap_or_default();

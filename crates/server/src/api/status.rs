@@ -19,6 +19,8 @@ impl Console {
             Caller::Operator => None,
             Caller::Session(session) => session.credential.account().map(str::to_owned),
         };
+        let known = account.as_ref().and_then(|name| self.edge.accounts().get(name));
+        let hierarchical = known.is_some_and(|account| account.settings().hierarchical_namespace);
         let endpoints: Map<String, Value> =
             self.endpoints.iter().map(|(door, url)| (word(*door).to_owned(), value!(url))).collect();
         Ok(json(&value!({
@@ -28,6 +30,7 @@ impl Console {
             "lab": self.lab.is_some(),
             "recorder": self.edge.recorder().is_some(),
             "account": account,
+            "hierarchical": hierarchical,
             "endpoints": endpoints,
             "clock": {"moved_seconds": self.data.moved.seconds()},
             "place": if caller.is_operator() { self.place.clone() } else { "directory".to_owned() },

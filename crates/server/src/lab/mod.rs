@@ -189,7 +189,7 @@ impl Rehearsal for Lab {
                     plan
                 }
                 Do::ExpireLease => {
-                    self.expire_lease(head).await;
+                    self.expire_lease(rule, head).await;
                     plan
                 }
                 Do::DeliverTwice => Plan { visible: true, ..plan },

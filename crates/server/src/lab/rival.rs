@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, HOST};
 use hyper::{Request, Response};
+use lazuli_http::serve::LabExpiry;
 use lazuli_http::{Head, Service, Target};
 
 use super::Lab;
@@ -83,11 +84,13 @@ impl Lab {
         self.act(rule, head, change).await;
     }
 
-    /// The lease's time is over.
-    pub(super) async fn expire_lease(&self, head: &Head) {
+    /// The lease's time is over. No client can ask for that, so the lab records it by itself.
+    pub(super) async fn expire_lease(&self, rule: u64, head: &Head) {
         let Ok(at) = head.blob_at() else { return };
-        if let Err(failure) = self.store.expire_blob_lease(&at).await {
-            tracing::info!(?failure, "the lab could not let a lease expire");
+        match self.store.expire_blob_lease(&at).await {
+            Ok(Some((id, at))) => self.edge.note_expiry(head, &LabExpiry { rule, id, at, request_id: ids::random() }),
+            Ok(None) => {}
+            Err(failure) => tracing::info!(?failure, "the lab could not let a lease expire"),
         }
     }
 

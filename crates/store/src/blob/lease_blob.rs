@@ -3,7 +3,7 @@
 
 use lazuli_model::blob::{Blob, LeaseBlob};
 use lazuli_model::lake::Right;
-use lazuli_model::{Lease, Refusal, lease};
+use lazuli_model::{Lease, LeaseId, Refusal, Timestamp, lease};
 
 use super::{base_to_write, replace};
 use crate::records::{Pending, encode};
@@ -12,17 +12,16 @@ use crate::witness::{Found, holder, saw};
 use crate::{BlobAt, Failure, Store};
 
 impl Store {
-    /// Lets the lease of a blob expire now, as if its time were over. For rehearsals: nobody can ask for this.
-    pub async fn expire_blob_lease(&self, at: &BlobAt) -> Result<(), Failure> {
+    /// Lets the lease of a blob expire now, as if its time were over, and says which it was and when. For rehearsals: nobody can ask for this.
+    pub async fn expire_blob_lease(&self, at: &BlobAt) -> Result<Option<(LeaseId, Timestamp)>, Failure> {
         let address = self.address(at).await?;
         self.transact(address.partition(), move |txn| {
             let keys = address.find(txn, Right::Write)?;
             let Some(current) = base_to_write(txn, &keys)? else { return Err(Refusal::BlobNotFound.into()) };
-            if let Lease::Leased { id, length, .. } = current.lease.at(now(txn)) {
-                let expired = Blob { lease: Lease::Expired { id, length }, ..current.clone() };
-                replace::change(txn, &keys, &current, &expired);
-            }
-            Ok(())
+            let Lease::Leased { id, length, .. } = current.lease.at(now(txn)) else { return Ok(None) };
+            let expired = Blob { lease: Lease::Expired { id, length }, ..current.clone() };
+            replace::change(txn, &keys, &current, &expired);
+            Ok(Some((id, now(txn))))
         })
         .await
     }

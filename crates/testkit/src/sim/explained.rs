@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use lazuli_http::recorder::{self, Record, Why};
+use lazuli_http::recorder::{self, Kind, Record, Why};
 
 use super::lease::{Act, IDS, Lease, guid};
 use super::wire::{Answer, Request, etag};
@@ -251,8 +251,6 @@ impl<'a> Cause<'a> {
 #[derive(Default)]
 struct Row<'a> {
     creator: Option<Event<'a>>,
-    /// An insert succeeds only where nothing is. Another write may have met what a call made whose client was never answered.
-    is_insert: bool,
     tag: Option<String>,
     ended: HashMap<String, Event<'a>>,
 }
@@ -282,16 +280,15 @@ impl<'a> Row<'a> {
             self.creator = None;
             return;
         }
-        let is_insert = method == "POST";
-        if is_insert || self.creator.is_none() {
-            (self.creator, self.is_insert) = (Some(event), is_insert);
+        // An insert succeeds only where nothing is: a call without an end had deleted what was there.
+        if method == "POST" || self.creator.is_none() {
+            self.creator = Some(event);
         }
         self.tag = Some(event.record.etag.clone());
     }
 
     fn cause(&self, event: &Event<'a>, row: &str, code: &str) -> Cause<'a> {
         match (code, said_of(event, row)) {
-            ("EntityAlreadyExists", _) if self.creator.is_some() && !self.is_insert => Cause::Open,
             ("EntityAlreadyExists", _) => Cause::of(self.creator),
             (_, Some((_, Some(wanted)))) => self.ended.get(&wanted).map_or(Cause::Open, |winner| Cause::Is(*winner)),
             (_, Some((_, None)) | None) => Cause::Open,
@@ -430,8 +427,10 @@ pub fn check(calls: &[Known], records: &[Record]) -> Result<usize, String> {
         events.extend(by_number.get(&record.client_request_id).map(|known| Event { known, record }));
     }
     events.sort_by_key(|event| (event.record.at, event.record.seq));
-    let (refusals, changes): (Vec<Event<'_>>, Vec<Event<'_>>) =
-        events.into_iter().partition(|event| event.record.refused);
+    let (refusals, mut changes): (Vec<Event<'_>>, Vec<Event<'_>>) =
+        events.into_iter().partition(|event| event.record.is_refusal());
+    // Nobody knows whether these were done.
+    let doubts: Vec<Event<'_>> = changes.extract_if(.., |event| event.record.kind == Kind::Uncertain).collect();
     in_order(&changes)?;
     let mut explained = 0;
     for refusal in refusals {
@@ -451,7 +450,11 @@ pub fn check(calls: &[Known], records: &[Record]) -> Result<usize, String> {
                 world.go_on(*change);
             }
         }
-        explained += judged(&refusal, &causes, records)
+        let may_matter = |doubt: &&Event<'_>| {
+            is_about(&doubt.record.object, &refusal.record.object) && doubt.known.called < ended(&refusal)
+        };
+        let perhaps: Vec<Event<'_>> = doubts.iter().filter(may_matter).copied().collect();
+        explained += judged(&refusal, &causes, &perhaps, records)
             .map_err(|what| format!("{what}\n{}", retold(&refusal.record.object, calls, records)))?;
     }
     Ok(explained)
@@ -500,18 +503,28 @@ fn in_order(events: &[Event<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the explanation says what the story says, wherever in it the refusal may have been: 1 if it named a winner.
-fn judged(event: &Event<'_>, causes: &[Cause<'_>], records: &[Record]) -> Result<usize, String> {
+/// Whether what was done to `object` may be the cause of what came to `refused`: a message is in its queue.
+fn is_about(object: &str, refused: &str) -> bool {
+    object == refused
+        || (object.starts_with("queue/") && refused.strip_prefix(object).is_some_and(|id| id.starts_with('/')))
+}
+
+/// Whether the explanation says what the story says, wherever in it the refusal may have been: 1 if it named a winner. Where a call that has no end may be
+/// the cause, that one may be named instead, or nobody; never another.
+fn judged(event: &Event<'_>, causes: &[Cause<'_>], perhaps: &[Event<'_>], records: &[Record]) -> Result<usize, String> {
     let Some(told) = recorder::explain(records, &event.record.request_id) else {
         return Err(format!("a refusal that is in the record is not explained: {:?}", event.known.request));
     };
     let named = told.winner.as_ref().map(|winner| winner.request_id.as_str());
+    let is_doubtful = !perhaps.is_empty()
+        && named.is_none_or(|named| perhaps.iter().any(|perhaps| perhaps.record.request_id == named));
     let fits = |cause: &Cause<'_>| match (cause, named) {
+        (_, _) if is_doubtful => true,
         (Cause::Is(winner), Some(named)) => named == winner.record.request_id,
         (Cause::Is(_), None) => false,
         // What was over by time is shown by the next that took it.
         (Cause::Nobody, named) => named.is_none() || told.why == Why::Expired,
-        (Cause::Open, _) => told.winner.as_ref().is_none_or(|winner| !winner.refused),
+        (Cause::Open, _) => told.winner.as_ref().is_none_or(|winner| !winner.is_refusal()),
     };
     if causes.iter().any(fits) {
         return Ok(usize::from(named.is_some()));

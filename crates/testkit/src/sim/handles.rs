@@ -355,7 +355,7 @@ impl Saw for Handles {
             .filter_map(|record| Some((record, find(record)?)))
             .collect();
         all.sort_by_key(|(record, _)| (record.at, record.seq));
-        let (refusals, changes): (Vec<_>, Vec<_>) = all.into_iter().partition(|(record, _)| record.refused);
+        let (refusals, changes): (Vec<_>, Vec<_>) = all.into_iter().partition(|(record, _)| record.is_refusal());
         let mut explained = 0;
         for (record, call) in refusals {
             let told = recorder::explain(records, &record.request_id).ok_or("a refusal is not explained")?;
