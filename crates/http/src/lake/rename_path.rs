@@ -83,5 +83,6 @@ fn parse(head: &Head) -> Result<RenamePath, Refusal> {
         source_lease: head.opt("x-ms-source-lease-id", LeaseId::parse)?,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
+        transaction: head.text("x-ms-client-transaction-id").map(str::to_owned),
     })
 }

@@ -148,7 +148,7 @@ impl Move {
                     Some(id) => remove(txn, keys, id)?,
                     None => None,
                 };
-                link(txn, keys, hidden.id, &Node { parent, name, ..moved.node.clone() });
+                link(txn, keys, hidden.id, &rename.moved(&moved.node, parent, name));
                 let own = keys.blob(hidden.id);
                 if let Some(record) = base(txn, &own)? {
                     txn.put(own.base(), encode(&Blob { lease: blob.lease, ..record }));
