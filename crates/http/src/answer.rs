@@ -56,6 +56,7 @@ pub mod name {
         BLOB_TYPE = "x-ms-blob-type";
         CACHE_CONTROL = "cache-control";
         CLIENT_REQUEST_ID = "x-ms-client-request-id";
+        CLIENT_TRANSACTION_ID = "x-ms-client-transaction-id";
         CONTENT_CRC64 = "x-ms-content-crc64";
         CONTENT_DISPOSITION = "content-disposition";
         CONTENT_ENCODING = "content-encoding";
@@ -144,6 +145,11 @@ pub mod name {
         SNAPSHOT = "x-ms-snapshot";
         SMB_DIRECTORY_LEASE = "x-ms-enable-smb-directory-lease";
         SNAPSHOT_DIRECTORY = "x-ms-enable-snapshot-virtual-directory-access";
+        SHARE_BANDWIDTH_DOWNGRADE_TIME = "x-ms-share-next-allowed-provisioned-bandwidth-downgrade-time";
+        SHARE_INCLUDED_BURST_IOPS = "x-ms-share-included-burst-iops";
+        SHARE_IOPS_DOWNGRADE_TIME = "x-ms-share-next-allowed-provisioned-iops-downgrade-time";
+        SHARE_MAX_BURST_CREDITS = "x-ms-share-max-burst-credits-for-iops";
+        SMART_ACCESS_TIER = "x-ms-smart-access-tier";
         STRUCTURED_BODY = "x-ms-structured-body";
         STRUCTURED_CONTENT_LENGTH = "x-ms-structured-content-length";
         TAG_COUNT = "x-ms-tag-count";

@@ -13,6 +13,7 @@ use crate::answer::Answer;
 use crate::head::{Head, Target};
 use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::{blob, file, lake, queue, table};
 
 /// What comes with the request.
@@ -63,6 +64,8 @@ pub struct Spec {
     pub when: &'static [When],
     /// Any one of these letters of a service SAS suffices. Empty: no service SAS does.
     pub needs: &'static str,
+    /// Of a SAS of this version and later `c` suffices; of an earlier one, only `w` does.
+    pub create_since: Option<Since>,
     /// With this header the letter is needed as well.
     pub also: &'static [(&'static str, char)],
     /// `None`: no account SAS does.
@@ -97,6 +100,7 @@ impl Spec {
         comp: None,
         when: &[],
         needs: "",
+        create_since: None,
         also: &[],
         account_sas: None,
         anonymous: Anonymous::Never,
@@ -492,7 +496,7 @@ mod tests {
             ("SetBlobImmutabilityPolicy", IF_UNMODIFIED_SINCE),
             ("DeleteBlobImmutabilityPolicy", 0),
             ("SetBlobLegalHold", 0),
-            // ETags and dates were added to these two with 2026-02-06.
+            // ETags and dates were added to these two with 2026-02-06, under names of their own.
             ("GetBlobTags", all | LEASE),
             ("SetBlobTags", all | LEASE),
             ("AcquireBlobLease", all),

@@ -86,6 +86,10 @@ since! {
     PathCreated = 2020-2-10,
     /// Data Lake: lists have the time of expiry; a delete says whether it is for good.
     PathExpiry = 2021-2-12,
+    /// Data Lake: reads tell the access control list.
+    PathAcl = 2023-11-3,
+    /// Data Lake: a create or rename may be named by its client, and the path tells the name ("Path - Get Properties"; HADOOP-19450).
+    ClientTransaction = 2024-11-4,
     /// Blob: names that XML cannot hold are encoded in listings.
     EncodedNames = 2021-2-12,
     /// Blob: page ranges come in pages.
@@ -94,8 +98,12 @@ since! {
     CopyEncrypted = 2021-8-6,
     /// Blob: the tier `Cold` can be asked for.
     ColdTier = 2021-12-2,
-    /// Blob: the tier `Smart` can be asked for.
+    /// Blob: tags can be read and set on conditions about their blob.
+    TagConditions = 2026-2-6,
+    /// Blob: the tier `Smart` can be asked for, and where it keeps a blob is told.
     SmartTier = 2026-6-6,
+    /// Blob: a SAS that may create may do it block by block.
+    CreateByBlocks = 2026-6-6,
     /// Blob: a listing ends before `endBefore`.
     EndBefore = 2026-10-6,
     /// Blob: Append Block takes 100 MiB.
@@ -116,6 +124,16 @@ since! {
     SmbProperties = 2019-2-2,
     /// File: leases and tiers of shares (rule F12).
     ShareLeases = 2020-2-10,
+    /// File: a share says what is provisioned for it.
+    ProvisionedQuota = 2019-7-7,
+    /// File: protocols of shares, and what their roots may.
+    ShareProtocols = 2020-2-10,
+    /// File: the bandwidth of a provisioned share, both ways.
+    ProvisionedBandwidth = 2021-2-12,
+    /// File: whether snapshots can be seen as directories.
+    SnapshotDirectory = 2024-8-4,
+    /// File: bursts that are paid for.
+    PaidBursting = 2024-11-4,
     /// File: settings of SMB among the properties of the service.
     ProtocolSettings = 2020-2-10,
     /// File: ids in listings of directories.
@@ -222,23 +240,23 @@ const OF_BLOBS: &[(&str, Version)] = &[
 ];
 
 const OF_SHARES: &[(&str, Version)] = &[
-    ("x-ms-share-next-allowed-quota-downgrade-time", Version::new(2019, 7, 7)),
-    ("x-ms-share-provisioned-iops", Version::new(2019, 7, 7)),
-    ("x-ms-share-provisioned-ingress-mbps", Version::new(2019, 7, 7)),
-    ("x-ms-share-provisioned-egress-mbps", Version::new(2019, 7, 7)),
+    ("x-ms-share-next-allowed-quota-downgrade-time", Since::ProvisionedQuota.version()),
+    ("x-ms-share-provisioned-iops", Since::ProvisionedQuota.version()),
+    ("x-ms-share-provisioned-ingress-mbps", Since::ProvisionedQuota.version()),
+    ("x-ms-share-provisioned-egress-mbps", Since::ProvisionedQuota.version()),
     ("x-ms-lease-status", Since::ShareLeases.version()),
     ("x-ms-lease-state", Since::ShareLeases.version()),
     ("x-ms-lease-duration", Since::ShareLeases.version()),
     ("x-ms-access-tier", Since::ShareLeases.version()),
     ("x-ms-access-tier-change-time", Since::ShareLeases.version()),
     ("x-ms-access-tier-transition-state", Since::ShareLeases.version()),
-    ("x-ms-enabled-protocols", Version::new(2020, 2, 10)),
-    ("x-ms-root-squash", Version::new(2020, 2, 10)),
-    ("x-ms-share-provisioned-bandwidth-mibps", Version::new(2021, 2, 12)),
-    ("x-ms-enable-snapshot-virtual-directory-access", Version::new(2024, 8, 4)),
-    ("x-ms-share-paid-bursting-enabled", Version::new(2024, 11, 4)),
-    ("x-ms-share-paid-bursting-max-iops", Version::new(2024, 11, 4)),
-    ("x-ms-share-paid-bursting-max-bandwidth-mibps", Version::new(2024, 11, 4)),
+    ("x-ms-enabled-protocols", Since::ShareProtocols.version()),
+    ("x-ms-root-squash", Since::ShareProtocols.version()),
+    ("x-ms-share-provisioned-bandwidth-mibps", Since::ProvisionedBandwidth.version()),
+    ("x-ms-enable-snapshot-virtual-directory-access", Since::SnapshotDirectory.version()),
+    ("x-ms-share-paid-bursting-enabled", Since::PaidBursting.version()),
+    ("x-ms-share-paid-bursting-max-iops", Since::PaidBursting.version()),
+    ("x-ms-share-paid-bursting-max-bandwidth-mibps", Since::PaidBursting.version()),
 ];
 
 const OF_FILES: &[(&str, Version)] = &[
@@ -253,6 +271,11 @@ const OF_FILES: &[(&str, Version)] = &[
 /// Headers of requests, and the version that each came with. An earlier request that has one has sent a header that the service does not know, and
 /// passes over.
 const ASKED_OF_BLOBS: &[(&str, Version)] = &[
+    ("x-ms-client-transaction-id", Since::ClientTransaction.version()),
+    ("x-ms-blob-if-match", Since::TagConditions.version()),
+    ("x-ms-blob-if-none-match", Since::TagConditions.version()),
+    ("x-ms-blob-if-modified-since", Since::TagConditions.version()),
+    ("x-ms-blob-if-unmodified-since", Since::TagConditions.version()),
     ("x-ms-source-encryption-key", Version::new(2026, 2, 6)),
     ("x-ms-source-encryption-key-sha256", Version::new(2026, 2, 6)),
     ("x-ms-source-encryption-algorithm", Version::new(2026, 2, 6)),

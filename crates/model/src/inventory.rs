@@ -5,12 +5,14 @@
 
 mod document;
 mod fields;
+mod parquet;
 
 use crate::Timestamp;
 use crate::blob::{Blob, Kind};
 
 pub use document::Policy;
 pub use fields::{BlobLine, ContainerLine};
+pub use parquet::ParquetReport;
 
 /// What a rule lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,76 @@ pub enum Lists {
     Containers,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportFormat {
+    Csv,
+    Parquet,
+}
+
+impl ReportFormat {
+    /// How the name of a report ends.
+    pub fn ending(self) -> &'static str {
+        match self {
+            ReportFormat::Csv => ".csv",
+            ReportFormat::Parquet => ".parquet",
+        }
+    }
+
+    pub fn content_type(self) -> &'static str {
+        match self {
+            ReportFormat::Csv => "text/csv",
+            ReportFormat::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}
+
+/// The rows of a report, on their way into its file.
+#[derive(Debug)]
+pub enum ReportRows {
+    Csv(Vec<u8>),
+    Parquet(Box<ParquetReport>),
+}
+
+impl ReportRows {
+    pub fn new(rule: &Rule) -> Self {
+        match rule.format {
+            ReportFormat::Csv => Self::Csv(rule.heading().into_bytes()),
+            ReportFormat::Parquet => Self::Parquet(Box::new(ParquetReport::new(&rule.fields))),
+        }
+    }
+
+    pub fn add(&mut self, fields: &[String]) {
+        match self {
+            Self::Csv(lines) => lines.extend_from_slice(fields::csv(fields).as_bytes()),
+            Self::Parquet(report) => report.add(fields),
+        }
+    }
+
+    /// About how many bytes the next piece has.
+    pub fn held(&self) -> usize {
+        match self {
+            Self::Csv(lines) => lines.len(),
+            Self::Parquet(report) => report.held(),
+        }
+    }
+
+    /// The next piece of the file; the last one if it `ends`.
+    pub fn take(&mut self, ends: bool) -> Vec<u8> {
+        match (self, ends) {
+            (Self::Csv(lines), _) => std::mem::take(lines),
+            (Self::Parquet(report), false) => report.take_group(),
+            (Self::Parquet(report), true) => report.end(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub name: String,
     pub enabled: bool,
     pub destination: String,
     pub lists: Lists,
+    pub format: ReportFormat,
     pub days: u64,
     pub include_snapshots: bool,
     pub include_versions: bool,
@@ -70,8 +136,8 @@ impl Rule {
         format!("{}/{time}/{}/{}", date.replace('-', "/"), self.name, self.name)
     }
 
-    /// The first line of a report.
-    pub fn heading(&self) -> String {
+    /// The first line of a report in CSV.
+    fn heading(&self) -> String {
         self.fields.join(",") + "\n"
     }
 

@@ -143,11 +143,6 @@ pub enum Refusal {
     PopReceiptMismatch,
     QueueAlreadyExists,
     QueueNotFound,
-    /// A message would be hidden until after its end. `most` is how many seconds it can be hidden.
-    HiddenBeyondExpiry {
-        seconds: u32,
-        most: u64,
-    },
 
     // Shares, directories and files
     CannotDeleteFileOrDirectory,

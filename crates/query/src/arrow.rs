@@ -86,11 +86,16 @@ pub fn milliseconds(time: lazuli_model::Timestamp) -> i64 {
     i64::try_from(time.ticks() / TICKS_PER_MILLISECOND).unwrap_or(i64::MAX) - UNIX_EPOCH_MILLISECONDS
 }
 
-/// A table of a FlatBuffer under construction: the buffer is written from its end to its beginning, and offsets count from the end.
+/// A FlatBuffer under construction: it is written from its end to its beginning, and offsets count from the end. Laid out as the
+/// library of C++ lays it out, whose bytes the service's answers have.
 #[derive(Default)]
 struct Flat {
     /// Reversed.
     back: Vec<u8>,
+    /// The widest alignment that was asked for.
+    widest: usize,
+    /// The lists of places that tables have, which tables of the same form share.
+    lists: Vec<(Offset, Vec<u8>)>,
 }
 
 type Offset = u32;
@@ -101,6 +106,7 @@ impl Flat {
     }
 
     fn align(&mut self, to: usize, after: usize) {
+        self.widest = self.widest.max(to);
         while !(self.back.len() + after).is_multiple_of(to) {
             self.back.push(0);
         }
@@ -140,7 +146,6 @@ impl Flat {
             self.push(&second.to_le_bytes());
             self.push(&first.to_le_bytes());
         }
-        self.align(4, 0);
         self.push(&(pairs.len() as u32).to_le_bytes());
         self.here()
     }
@@ -149,39 +154,46 @@ impl Flat {
     fn table(&mut self, slots: &[Option<Slot>]) -> Offset {
         let end = self.here();
         let mut places = vec![0; slots.len()];
-        // Wide ones first from the end, so that each is aligned.
-        let mut order: Vec<usize> = (0..slots.len()).collect();
-        order.sort_by_key(|at| std::cmp::Reverse(slots[*at].as_ref().map_or(0, Slot::width)));
-        for at in order {
-            let Some(slot) = &slots[at] else { continue };
-            self.align(slot.width(), 0);
-            match slot {
-                Slot::Byte(value) => self.push(&[*value]),
-                Slot::Short(value) => self.push(&value.to_le_bytes()),
-                Slot::Int(value) => self.push(&value.to_le_bytes()),
-                Slot::Long(value) => self.push(&value.to_le_bytes()),
-                Slot::Offset(to) => self.offset(*to),
+        // From the end: the widest first, and the last of those of one width.
+        for width in [8, 4, 2, 1] {
+            for (at, slot) in slots.iter().enumerate().rev() {
+                let Some(slot) = slot.as_ref().filter(|slot| slot.width() == width) else { continue };
+                self.align(width, 0);
+                match slot {
+                    Slot::Byte(value) => self.push(&[*value]),
+                    Slot::Short(value) => self.push(&value.to_le_bytes()),
+                    Slot::Int(value) => self.push(&value.to_le_bytes()),
+                    Slot::Long(value) => self.push(&value.to_le_bytes()),
+                    Slot::Offset(to) => self.offset(*to),
+                }
+                places[at] = self.here();
             }
-            places[at] = self.here();
         }
+        // The table itself begins with how far it is to its list of places, which is set when that is known.
         self.align(4, 0);
-        // The table itself: how far before it its list of places is, which follows at once.
-        let table = self.here() + 4;
-        let size = table - end;
-        let list = 4 + 2 * slots.len() as u32;
-        self.push(&(list as i32).to_le_bytes());
-        let count = slots.len();
-        for place in places.iter().rev().take(count) {
-            let relative = if *place == 0 { 0 } else { (table - place) as u16 };
-            self.push(&relative.to_le_bytes());
+        self.push(&[0; 4]);
+        let table = self.here();
+        let used = slots.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let mut list = vec![(4 + 2 * used) as u16, (table - end) as u16];
+        list.extend(places[..used].iter().map(|place| if *place == 0 { 0 } else { (table - place) as u16 }));
+        let list: Vec<u8> = list.iter().flat_map(|place| place.to_le_bytes()).collect();
+        let shared = self.lists.iter().find(|(_, other)| *other == list).map(|(at, _)| *at);
+        let at = shared.unwrap_or_else(|| {
+            self.push(&list);
+            self.lists.push((self.here(), list));
+            self.here()
+        });
+        let distance = (at as i32 - table as i32).to_le_bytes();
+        let first = table as usize - 1;
+        for (place, byte) in distance.iter().enumerate() {
+            self.back[first - place] = *byte;
         }
-        self.push(&(size as u16).to_le_bytes());
-        self.push(&(list as u16).to_le_bytes());
         table
     }
 
     fn finish(mut self, root: Offset) -> Vec<u8> {
-        self.align(8, 4);
+        let widest = self.widest.max(4);
+        self.align(widest, 4);
         let distance = self.here() + 4 - root;
         self.push(&distance.to_le_bytes());
         self.back.reverse();
@@ -210,16 +222,17 @@ impl Slot {
 
 const VERSION_5: i16 = 4;
 
-/// `continuation, length of metadata, metadata, body`.
+/// `continuation, length of metadata, metadata, body`; the body begins at a multiple of eight.
 fn message(flat: Flat, header: Offset, kind: u8, body: &[u8]) -> Vec<u8> {
     let mut flat = flat;
     let root = flat.table(&[
         Some(Slot::Short(VERSION_5)),
         Some(Slot::Byte(kind)),
         Some(Slot::Offset(header)),
-        Some(Slot::Long(body.len() as i64)),
+        (!body.is_empty()).then_some(Slot::Long(body.len() as i64)),
     ]);
-    let metadata = flat.finish(root);
+    let mut metadata = flat.finish(root);
+    metadata.resize(metadata.len().next_multiple_of(8), 0);
     let mut out = Vec::with_capacity(metadata.len() + body.len() + 8);
     out.extend_from_slice(&[0xff; 4]);
     out.extend_from_slice(&(metadata.len() as u32).to_le_bytes());
@@ -271,14 +284,16 @@ fn describe(flat: &mut Flat, name: &str, kind: Kind, nullable: bool) -> Offset {
         Kind::Text => (5, flat.table(&[])),
         Kind::Bool => (6, flat.table(&[])),
         Kind::Decimal { precision, scale } => {
-            (7, flat.table(&[Some(Slot::Int(precision)), Some(Slot::Int(scale)), Some(Slot::Int(128))]))
+            // Of 128 bits, which is the default.
+            let scale = (scale != 0).then_some(Slot::Int(scale));
+            (7, flat.table(&[Some(Slot::Int(precision)), scale]))
         }
         // Milliseconds; without a zone, which clients take for UTC.
         Kind::Time => (10, flat.table(&[Some(Slot::Short(1))])),
         Kind::Map => (17, flat.table(&[])),
     };
-    let children = flat.offsets(&children);
     let name = flat.text(name);
+    let children = flat.offsets(&children);
     flat.table(&[
         Some(Slot::Offset(name)),
         nullable.then_some(Slot::Byte(1)),
@@ -374,12 +389,42 @@ pub fn batch(fields: &[Field], rows: &[Vec<Cell>]) -> Vec<u8> {
         columns.column(&cells, field.kind);
     }
     let mut flat = Flat::default();
-    let buffers = flat.pairs(&columns.buffers);
     let nodes = flat.pairs(&columns.nodes);
-    let header =
-        flat.table(&[Some(Slot::Long(rows.len() as i64)), Some(Slot::Offset(nodes)), Some(Slot::Offset(buffers))]);
+    let buffers = flat.pairs(&columns.buffers);
+    let length = (!rows.is_empty()).then_some(Slot::Long(rows.len() as i64));
+    let header = flat.table(&[length, Some(Slot::Offset(nodes)), Some(Slot::Offset(buffers))]);
     message(flat, header, 3, &columns.body)
 }
 
 /// The end of a stream.
 pub const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        digits.chunks(2).map(|two| (two[0] * 16 + two[1]) as u8).collect()
+    }
+
+    /// What the service answered to a query for one decimal, of which one row was left.
+    #[test]
+    fn bytes_are_those_of_the_service() {
+        let fields = [Field { name: "abc".into(), kind: Kind::Decimal { precision: 4, scale: 2 } }];
+        let told = "ffffffff78000000 1000000000000a00 0c00060005000800 0a00000000010400 0c00000008000800 0000040008000000
+                    0400000001000000 1400000010001400 0800060007000c00 0000100010000000 0000010710000000 1c00000004000000
+                    0000000003000000 6162630008000c00 0400080008000000 0400000002000000";
+        assert_eq!(schema(&fields, &[]), hex(told));
+        let none = "ffffffff70000000 1000000000000a00 0e00060005000800 0a00000000030400 1000000000000a00 0c00000004000800
+                    0a00000030000000 0400000002000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+                    0000000001000000 0000000000000000 0000000000000000";
+        assert_eq!(batch(&fields, &[]), hex(none));
+        let one =
+            "ffffffff88000000 1400000000000000 0c00160006000500 08000c000c000000 0003040018000000 1000000000000000
+                   00000a0018000c00 040008000a000000 3c00000010000000 0100000000000000 0000000002000000 0000000000000000
+                   0000000000000000 0000000000000000 1000000000000000 0000000001000000 0100000000000000 0000000000000000
+                   9001000000000000 0000000000000000";
+        assert_eq!(batch(&fields, &[vec![Cell::Int(400)]]), hex(one));
+    }
+}

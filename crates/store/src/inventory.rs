@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use lazuli_model::account::AccountSettings;
 use lazuli_model::blob::{ContentHeaders, PutBlob, PutBlock, PutBlockList, Search};
-use lazuli_model::inventory::{BlobLine, ContainerLine, Lists, Report, Rule};
+use lazuli_model::inventory::{BlobLine, ContainerLine, Lists, Report, ReportRows, Rule};
 use lazuli_model::{AccountName, BlobName, BlockId, ContainerName, Refusal, Timestamp};
 use md5::Digest;
 
@@ -38,7 +38,7 @@ struct Writing {
     path: String,
     containers: Option<String>,
     blobs: Option<String>,
-    lines: Vec<u8>,
+    rows: ReportRows,
     blocks: Vec<BlockId>,
     size: u64,
     objects: u64,
@@ -95,7 +95,7 @@ impl Store {
                     let line =
                         ContainerLine { name: item.name.as_str(), container: &item.container, now: writing.began };
                     if writing.rule.has_container(item.name.as_str()) {
-                        writing.add(writing.rule.container_line(&line), 0);
+                        writing.add(&writing.rule.container_fields(&line), 0);
                     }
                 }
                 writing.containers = page.next;
@@ -111,8 +111,8 @@ impl Store {
                 writing.blobs.is_none() && is_last
             }
         };
-        if writing.lines.len() >= BLOCK_BYTES || ended {
-            self.write_block(writing).await?;
+        if writing.rows.held() >= BLOCK_BYTES || ended {
+            self.write_block(writing, ended).await?;
         }
         if ended {
             self.finish_report(writing).await?;
@@ -142,23 +142,23 @@ impl Store {
             }
             let (blob, settings, now) = (&item.blob, &writing.settings, writing.began);
             let line = BlobLine { container, name, snapshot: item.snapshot, blob, settings, now };
-            let line = writing.rule.blob_line(&line);
-            writing.add(line, item.blob.content.length);
+            let fields = writing.rule.blob_fields(&line);
+            writing.add(&fields, item.blob.content.length);
         }
         writing.blobs = page.next;
         Ok(())
     }
 
-    async fn write_block(&self, writing: &mut Writing) -> Result<(), Failure> {
-        let lines = std::mem::take(&mut writing.lines);
-        if lines.is_empty() {
+    async fn write_block(&self, writing: &mut Writing, ends: bool) -> Result<(), Failure> {
+        let piece = writing.rows.take(ends);
+        if piece.is_empty() {
             return Ok(());
         }
-        writing.size += lines.len() as u64;
+        writing.size += piece.len() as u64;
         let id = BlockId::from_base64(&format!("{:08}", writing.blocks.len()))?;
         let put = PutBlock { id: id.clone(), encryption: Default::default(), lease: None };
-        let content = self.receive_bytes(lines, false).await?;
-        self.put_block(&writing.at(".csv")?, put, content).await?;
+        let content = self.receive_bytes(piece, false).await?;
+        self.put_block(&writing.at(writing.rule.format.ending())?, put, content).await?;
         writing.blocks.push(id);
         Ok(())
     }
@@ -166,7 +166,10 @@ impl Store {
     async fn finish_report(&self, writing: &Writing) -> Result<(), Failure> {
         let list = PutBlockList {
             blocks: writing.blocks.iter().map(|id| (Search::Uncommitted, id.clone())).collect(),
-            headers: ContentHeaders { content_type: Some("text/csv".into()), ..ContentHeaders::default() },
+            headers: ContentHeaders {
+                content_type: Some(writing.rule.format.content_type().into()),
+                ..ContentHeaders::default()
+            },
             metadata: Default::default(),
             tags: Default::default(),
             tier: None,
@@ -176,9 +179,9 @@ impl Store {
             lease: None,
             may_overwrite: true,
         };
-        self.put_block_list(&writing.at(".csv")?, list).await?;
+        self.put_block_list(&writing.at(writing.rule.format.ending())?, list).await?;
         let endpoint = format!("/{}", writing.account.as_str());
-        let file = format!("{}.csv", writing.path);
+        let file = format!("{}{}", writing.path, writing.rule.format.ending());
         let (size, objects, bytes) = (writing.size, writing.objects, writing.bytes);
         let report =
             Report { endpoint: &endpoint, file: &file, size, began: writing.began, ended: self.now(), objects, bytes };
@@ -212,7 +215,7 @@ impl Store {
 
 impl Writing {
     fn new(account: AccountName, settings: AccountSettings, rule: Rule, began: Timestamp) -> Self {
-        let (path, lines) = (rule.path(began), rule.heading().into_bytes());
+        let (path, rows) = (rule.path(began), ReportRows::new(&rule));
         Self {
             account,
             settings,
@@ -221,7 +224,7 @@ impl Writing {
             path,
             containers: None,
             blobs: None,
-            lines,
+            rows,
             blocks: Vec::new(),
             size: 0,
             objects: 0,
@@ -229,8 +232,8 @@ impl Writing {
         }
     }
 
-    fn add(&mut self, line: String, bytes: u64) {
-        self.lines.extend_from_slice(line.as_bytes());
+    fn add(&mut self, fields: &[String], bytes: u64) {
+        self.rows.add(fields);
         self.objects += 1;
         self.bytes += bytes;
     }

@@ -25,6 +25,7 @@ use crate::container::earlier::{DeletedFlatContainer, FlatContainer};
 use crate::crypt::Cipher;
 use crate::feed::Telling;
 use crate::file::rows as file;
+use crate::lake::rows::FirstNode;
 pub use crate::lake::rows::{NodeId, RemovedPath};
 use crate::secrets::SealedBox;
 use crate::sparse::Forgetting;
@@ -141,7 +142,7 @@ records!(
     Cut = 2 from ToldCut,
     Guard = 2 from Mark,
     DeletedContainer = 2 from DeletedFlatContainer,
-    Node,
+    Node = 2 from FirstNode,
     NodeId,
     RemovedPath,
     TagName,
@@ -172,6 +173,7 @@ records!(
 );
 
 record!(FirstBlob);
+record!(FirstNode);
 record!(PendingUnleased);
 record!(ToldCut);
 record!(FlatContainer);

@@ -76,3 +76,27 @@ async fn a_destination_that_is_not_there() {
     world.advance_seconds(DAY + 1);
     assert_eq!(run(&world, &mut reports).await, 1);
 }
+
+/// As a Parquet file, whose two ends show what it is; `query` reads such files in its own tests.
+#[tokio::test]
+async fn a_report_in_parquet() {
+    let world = World::plain();
+    for (name, id) in [("box", 1), ("reports", 2)] {
+        world.create(name, id).await;
+    }
+    world.put("a", b"1").await.unwrap();
+    let policy = POLICY.replace("Csv", "Parquet");
+    world.store.set_account(&blob("x").account, vec![("inventory".into(), policy)]).await.unwrap();
+    assert_eq!(run(&world, &mut InventoryReports::default()).await, 1);
+    let written = names(&world).await;
+    let report = written.iter().find(|name| name.ends_with("/all/all.parquet")).expect("a report");
+    let at = BlobAt { container: container("reports").container, ..blob(report) };
+    let mut reader = world.store.open_blob(&at, ReadBlob::default()).await.unwrap();
+    reader.seek(0, u64::MAX);
+    let mut bytes = Vec::new();
+    while let Some(part) = reader.next().await.unwrap() {
+        bytes.extend_from_slice(&part);
+    }
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    assert!(bytes.windows(5).any(|part| part == b"box/a"));
+}

@@ -35,7 +35,7 @@ pub use trust::{BadKeys, Mode, Trust};
 
 use crate::accounts::{Account, Accounts};
 use crate::head::{Head, Service, Target};
-use crate::operation::{On, Spec};
+use crate::operation::{AccountNeeds, On, Spec};
 use crate::refusal::{Denied, Refusal};
 
 /// Who is asking.
@@ -221,6 +221,9 @@ pub fn authorize(identity: &Identity, spec: &Spec, head: &Head, access: Option<&
 /// What an operation needs, as far as it is asked for by `head`. `actions` are looked at for tokens alone.
 fn need<'a>(spec: &Spec, head: &'a Head, actions: &'a [Action]) -> Need<'a> {
     let also = spec.also.iter().filter(|(header, _)| head.text(header).is_some()).map(|(_, letter)| *letter);
+    let signed = Version::parse(field(head, "sv"));
+    let writes_only = spec.create_since.zip(signed).is_some_and(|(since, signed)| !since.is_in(signed));
+    let narrowed = |letters: &'static str| if writes_only { "w" } else { letters };
     Need {
         of: match head.service {
             Service::Blob | Service::Dfs => Of::Blob,
@@ -229,9 +232,9 @@ fn need<'a>(spec: &Spec, head: &'a Head, actions: &'a [Action]) -> Need<'a> {
             Service::File => Of::File,
         },
         on: spec.on,
-        letters: spec.needs,
+        letters: narrowed(spec.needs),
         also: also.collect(),
-        account_sas: spec.account_sas,
+        account_sas: spec.account_sas.map(|needs| AccountNeeds { any: narrowed(needs.any), ..needs }),
         anonymous: spec.anonymous,
         actions,
         tokens_only: spec.bearer_only,

@@ -1,7 +1,7 @@
 //! Get Blob: whole or a range, plain or as a structured message. Small answers are one piece; large ones stream.
 
 use http::StatusCode;
-use lazuli_model::blob::{Blob, ReadBlob, Which};
+use lazuli_model::blob::{Blob, ReadBlob, Tier, Which};
 use lazuli_store::{BlobAt, Store};
 
 use crate::answer::{Answer, name};
@@ -50,7 +50,8 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let span = range::span(ask, get.range, length)?;
     get.digest.permit(span)?;
     let answer = describe(ask, &reader.blob, span, named);
-    if ask.settings.last_access_tracking {
+    // Reads decide where a blob of the smart tier is.
+    if ask.settings.last_access_tracking || reader.blob.tier == Some(Tier::Smart) {
         note_access(ask.store.clone(), at.clone(), which, &reader.blob);
     }
     let answer = headers::old_snapshot(answer, &ask.head, which);
@@ -91,7 +92,7 @@ fn describe(ask: &Ask, blob: &Blob, span: Span, named: bool) -> Answer {
     let answer = headers::describe(Answer::new(status), blob, named, head.now);
     let answer = headers::last_access(answer, blob, &ask.settings);
     let answer = match head.has(Since::TierOfContent) {
-        true => headers::tier_of(answer, blob, &ask.settings),
+        true => headers::tier_of(answer, head, blob, &ask.settings),
         false => answer,
     };
     let answer = answer.number(&name::CONTENT_LENGTH, span.length());

@@ -40,7 +40,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let answer = headers::last_access(answer, &blob, &ask.settings);
     let answer = match of_old_snapshot {
         true => answer,
-        false => headers::tier_of(answer, &blob, &ask.settings),
+        false => headers::tier_of(answer, &ask.head, &blob, &ask.settings),
     };
     let answer = headers::in_file_system(ask, answer, &at).await?;
     Ok(wire::headers::overrides(headers::old_snapshot(answer, &ask.head, which), &ask.grant.overrides))

@@ -18,7 +18,6 @@ pub const SPEC: Spec = Spec {
     comp: Some("tags"),
     needs: "t",
     account_sas: Some(AccountNeeds { resource: 'o', any: "t" }),
-    // ETags and dates since 2026-02-06.
     takes: ETAGS | DATES | IF_TAGS | LEASE,
     moments: true,
     ..Spec::PLAIN
@@ -33,7 +32,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
 fn parse(head: &Head) -> Result<GetBlobTags, Refusal> {
     Ok(GetBlobTags {
         which: headers::which(head)?,
-        conditions: headers::conditions(head, &SPEC)?,
+        conditions: headers::conditions_of_tags(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })
 }

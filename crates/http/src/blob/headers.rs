@@ -171,7 +171,7 @@ pub fn sequence_of(answer: Answer, blob: &Blob) -> Answer {
 }
 
 /// The tier, which Get Blob shows only since 2026-10-06.
-pub fn tier_of(answer: Answer, blob: &Blob, settings: &AccountSettings) -> Answer {
+pub fn tier_of(answer: Answer, head: &Head, blob: &Blob, settings: &AccountSettings) -> Answer {
     let answer = match shown_tier(blob, settings) {
         ShownTier::Set(tier) => answer.constant(&name::ACCESS_TIER, tier_text(tier)),
         ShownTier::Inferred(tier) => {
@@ -179,6 +179,8 @@ pub fn tier_of(answer: Answer, blob: &Blob, settings: &AccountSettings) -> Answe
         }
         ShownTier::None => answer,
     };
+    let smart = blob.smart_tier(head.now).filter(|_| head.has(Since::SmartTier));
+    let answer = answer.optional(&name::SMART_ACCESS_TIER, smart.map(tier_text));
     let answer = match blob.rehydrating {
         None => answer,
         Some(back) => answer

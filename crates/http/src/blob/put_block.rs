@@ -11,7 +11,7 @@ use crate::head::Head;
 use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
 use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
-use crate::versions;
+use crate::versions::{self, Since};
 use crate::wire::{content, headers};
 
 pub const BLOCK_MAX: u64 = versions::PUT_BLOCK_MAX;
@@ -22,8 +22,8 @@ pub const SPEC: Spec = Spec {
     on: On::Blob,
     comp: Some("block"),
     when: &[When::NoHeader("x-ms-copy-source")],
-    // Since 2026-06-06 `c` is enough, and to allow it earlier harms nobody: nothing is visible yet.
     needs: "cw",
+    create_since: Some(Since::CreateByBlocks),
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     body: Body::Content { most: BLOCK_MAX },
     takes: LEASE,

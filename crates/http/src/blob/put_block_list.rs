@@ -10,6 +10,7 @@ use crate::blob::{encryption, headers, protection};
 use crate::operation::{AccountNeeds, Body, DATES, ETAGS, IF_TAGS, LEASE, On, Spec};
 use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::xml;
 use crate::wire::{self, content};
 
@@ -24,6 +25,7 @@ pub const SPEC: Spec = Spec {
     on: On::Blob,
     comp: Some("blocklist"),
     needs: "cw",
+    create_since: Some(Since::CreateByBlocks),
     also: &[("x-ms-tags", 't'), ("x-ms-if-tags", 't')],
     account_sas: Some(AccountNeeds { resource: 'o', any: "cw" }),
     body: Body::Document { most: DOCUMENT_MAX },

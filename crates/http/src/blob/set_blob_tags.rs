@@ -22,7 +22,6 @@ pub const SPEC: Spec = Spec {
     needs: "t",
     account_sas: Some(AccountNeeds { resource: 'o', any: "t" }),
     body: Body::Document { most: DOCUMENT_MAX },
-    // ETags and dates since 2026-02-06.
     takes: ETAGS | DATES | IF_TAGS | LEASE,
     moments: true,
     ..Spec::PLAIN
@@ -42,7 +41,7 @@ fn parse(head: &Head, document: &[u8]) -> Result<SetBlobTags, Refusal> {
         // Rule A5: of a snapshot, too.
         which: headers::which(head)?,
         tags: xml::read_tags(document)?,
-        conditions: headers::conditions(head, &SPEC)?,
+        conditions: headers::conditions_of_tags(head, &SPEC)?,
         lease: headers::lease_id(head)?,
     })
 }

@@ -29,7 +29,7 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         protocol: settings::protocol(&ask.head)?,
     };
     let share = ask.store.create_share(&at, create).await?;
-    Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share))
+    Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share, false))
 }
 
 /// All shares of a premium account are premium ones.

@@ -118,6 +118,26 @@ pub struct Provisioned {
     pub bandwidth_mibps: u64,
     /// When less may be asked for.
     pub downgrade_from: Timestamp,
+    /// Of a share whose IOPS or bandwidth was set (provisioned v2).
+    pub burst: Option<Burst>,
+}
+
+/// What such a share may do for a while.
+pub struct Burst {
+    pub iops: u64,
+    pub credits: u64,
+}
+
+impl Burst {
+    /// Three times the IOPS, or what every share of its kind has; the credits are enough for an hour ("Understand Azure Files billing").
+    fn of(iops: u64, tier: ShareTier) -> Self {
+        let least = match tier {
+            ShareTier::Premium => 10_000,
+            ShareTier::TransactionOptimized | ShareTier::Hot | ShareTier::Cool => 5_000,
+        };
+        let burst = iops.saturating_mul(3).max(least);
+        Self { iops: burst, credits: (burst - iops).saturating_mul(3600) }
+    }
 }
 
 /// Premium shares are provisioned: 3,000 IOPS and one for each GiB; 100 MiB/s and a tenth for each GiB, as recorded.
@@ -127,10 +147,12 @@ pub fn provisioned(share: &Share) -> Option<Provisioned> {
         return None;
     }
     let quota = u64::from(share.quota_gib);
+    let iops = share.provisioned_iops.unwrap_or(3000 + quota);
     Some(Provisioned {
-        iops: share.provisioned_iops.unwrap_or(3000 + quota),
+        iops,
         bandwidth_mibps: share.provisioned_bandwidth_mibps.unwrap_or(100 + quota.div_ceil(10)),
         downgrade_from: share.modified,
+        burst: given.then(|| Burst::of(iops, share.tier)),
     })
 }
 
@@ -161,6 +183,7 @@ pub fn share(answer: Answer, head: &Head, share: &Share) -> Answer {
             .number(&name::SHARE_PROVISIONED_EGRESS, given.bandwidth_mibps)
             .date(&name::SHARE_QUOTA_DOWNGRADE_TIME, given.downgrade_from),
     };
+    let answer = burst(answer, head, share, true);
     let bursting = &share.paid_bursting;
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     let flag = |value: Option<bool>| value.map(|value| value.to_string());
@@ -175,6 +198,24 @@ pub fn share(answer: Answer, head: &Head, share: &Share) -> Answer {
     headers::metadata_of(headers::lease(answer, share.lease, head.now), &share.metadata)
 }
 
+/// What a share of provisioned v2 may do for a while, and when less of it may be asked for.
+fn burst(answer: Answer, head: &Head, share: &Share, downgrades: bool) -> Answer {
+    let given = provisioned(share).filter(|_| head.has(Since::Provisioned));
+    let Some((given, burst)) = given.and_then(|mut given| given.burst.take().map(|burst| (given, burst))) else {
+        return answer;
+    };
+    let answer = answer
+        .number(&name::SHARE_INCLUDED_BURST_IOPS, burst.iops)
+        .number(&name::SHARE_MAX_BURST_CREDITS, burst.credits);
+    match downgrades {
+        true => answer
+            .date(&name::SHARE_QUOTA_DOWNGRADE_TIME, given.downgrade_from)
+            .date(&name::SHARE_IOPS_DOWNGRADE_TIME, given.downgrade_from)
+            .date(&name::SHARE_BANDWIDTH_DOWNGRADE_TIME, given.downgrade_from),
+        false => answer,
+    }
+}
+
 pub fn protocol(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Smb => "SMB",
@@ -183,8 +224,8 @@ pub fn protocol(protocol: Protocol) -> &'static str {
 }
 
 /// What creating, changing and restoring a share answer; of what is provisioned since 2025-01-05.
-pub fn changed_share(answer: Answer, head: &Head, share: &Share) -> Answer {
-    let answer = answer.etag(share.etag, share.modified);
+pub fn changed_share(answer: Answer, head: &Head, share: &Share, downgrades: bool) -> Answer {
+    let answer = burst(answer.etag(share.etag, share.modified), head, share, downgrades);
     match provisioned(share).filter(|_| head.has(Since::Provisioned)) {
         None => answer,
         Some(given) => answer

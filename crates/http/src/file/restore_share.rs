@@ -38,5 +38,5 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     }
     let number = u64::from_str_radix(&version, 16).map_err(|_| invalid("x-ms-deleted-share-version", &version))?;
     let share = ask.store.restore_share(&at, number).await?;
-    Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share))
+    Ok(describe::changed_share(Answer::new(StatusCode::CREATED), &ask.head, &share, false))
 }

@@ -25,5 +25,5 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let at = place::writable_share(&ask.head)?;
     let set = SetShareProperties { settings: settings::settings(&ask.head)?, lease: headers::lease_id(&ask.head)? };
     let share = ask.store.set_share_properties(&at, set).await?;
-    Ok(describe::changed_share(Answer::new(StatusCode::OK), &ask.head, &share))
+    Ok(describe::changed_share(Answer::new(StatusCode::OK), &ask.head, &share, true))
 }

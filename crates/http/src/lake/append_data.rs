@@ -10,7 +10,7 @@ use crate::operation::{AccountNeeds, Body, LEASE, On, Spec, When};
 use crate::refusal::{Denied, Failure, Refusal};
 use crate::serve::Ask;
 use crate::wire::digest::{crc64_text, md5_text};
-use crate::wire::{content, headers};
+use crate::wire::{content, headers, structured};
 
 /// "Path - Update": what one append may carry.
 const MOST: u64 = 4000 << 20;
@@ -59,6 +59,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
     let answer = if is_flushed { answer.etag(blob.etag, blob.modified) } else { answer };
     let answer = encryption::describe_key(answer, &encryption);
     let answer = own::renewed(answer, renewed);
+    let answer = match digests.structured {
+        true => answer.constant(&name::STRUCTURED_BODY, structured::FORM),
+        false => answer,
+    };
     Ok(answer
         .optional(&name::CONTENT_MD5, digests.sent_md5().and(digests.md5).map(md5_text))
         .optional(&name::CONTENT_CRC64, digests.sent_crc64().map(|_| crc64_text(digests.crc64))))

@@ -75,6 +75,7 @@ fn parse(ask: &Ask, encryption: Encryption) -> Result<CreatePath, Refusal> {
         acquire,
         expiry: head.says("x-ms-expiry-option").then(|| set_blob_expiry::expiry(head)).transpose()?,
         context: text("x-ms-encryption-context"),
+        transaction: text("x-ms-client-transaction-id"),
         encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

@@ -107,7 +107,7 @@ pub fn flag(head: &Head, name: &'static str) -> Result<bool, Refusal> {
 pub fn describe_node(answer: Answer, head: &Head, node: &Node) -> Answer {
     let answer = match head.has(Since::PathOwners) {
         false => answer,
-        true => owners(answer, node),
+        true => read_access(answer, head, node),
     };
     let answer = match head.has(Since::ResourceType) {
         true => answer.constant(&name::RESOURCE_TYPE, resource_type(node)),
@@ -122,6 +122,12 @@ pub fn owners(answer: Answer, node: &Node) -> Answer {
         .text(&name::OWNER, node.access.owner.clone())
         .text(&name::GROUP, node.access.group.clone())
         .text(&name::PERMISSIONS, node.access.permissions())
+}
+
+/// Who may, as reads tell it.
+pub fn read_access(answer: Answer, head: &Head, node: &Node) -> Answer {
+    let answer = owners(answer, node);
+    if head.has(Since::PathAcl) { answer.text(&name::ACL, node.access.acl().to_string()) } else { answer }
 }
 
 pub fn resource_type(node: &Node) -> &'static str {

@@ -12,6 +12,7 @@ use crate::head::Style;
 use crate::operation::{AccountNeeds, DATES, ETAGS, LEASE, On, Spec, When};
 use crate::refusal::{Failure, Refusal};
 use crate::serve::Ask;
+use crate::versions::Since;
 use crate::wire::digest::md5_text;
 use crate::wire::headers;
 
@@ -71,7 +72,13 @@ fn describe(ask: &Ask, found: &PathAccess, whole: bool) -> Answer {
         .date(&name::CREATION_TIME, blob.created)
         .constant(&name::SERVER_ENCRYPTED, "true");
     let answer = match &found.node {
-        Some(node) => own::owners(answer, node).optional(&name::ENCRYPTION_CONTEXT, node.context.clone()),
+        Some(node) => {
+            let answer = if whole { own::read_access(answer, &ask.head, node) } else { own::owners(answer, node) };
+            let transaction = node.transaction.clone().filter(|_| ask.head.has(Since::ClientTransaction));
+            answer
+                .optional(&name::ENCRYPTION_CONTEXT, node.context.clone())
+                .optional(&name::CLIENT_TRANSACTION_ID, transaction)
+        }
         None => answer,
     };
     let answer = encryption::describe(answer, &blob.encryption)

@@ -84,5 +84,6 @@ fn parse(head: &Head) -> Result<RenamePath, Refusal> {
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,
         create_only: false,
+        transaction: head.text("x-ms-client-transaction-id").map(str::to_owned),
     })
 }

@@ -18,9 +18,10 @@ pub fn hidden_by_get(text: Option<&str>) -> Result<u32, Refusal> {
     text.map_or(Ok(VISIBILITY_SECONDS), |text| within("visibilitytimeout", text, 1, WEEK_SECONDS))
 }
 
-/// `visibilitytimeout` of Update Message, which must be there.
+/// `visibilitytimeout` of Update Message, which must be there. Without it the service was seen to call its value invalid
+/// (azure-sdk-for-go#2140).
 pub fn hidden_by_update(text: Option<&str>) -> Result<u32, Refusal> {
-    let missing = || Refusal::MissingRequiredQueryParameter { name: "visibilitytimeout".into() };
+    let missing = || invalid("visibilitytimeout", "", "");
     within("visibilitytimeout", text.ok_or_else(missing)?, 0, WEEK_SECONDS)
 }
 

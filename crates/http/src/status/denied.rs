@@ -554,12 +554,6 @@ pub fn of(denied: &Denied, subject: Subject) -> Status {
         InvalidEncryptionScope { name } => header("x-ms-encryption-scope", name),
         // Observed: too many policies are a bad document.
         InvalidStoredPolicies => refusal(&Refusal::InvalidXmlDocument { line: 0, position: 0, reason: "".into() }),
-        HiddenBeyondExpiry { seconds, most } => refusal(&Refusal::OutOfRangeQueryParameterValue {
-            name: "visibilitytimeout".into(),
-            value: seconds.to_string(),
-            least: "0".into(),
-            most: most.to_string(),
-        }),
         PathIsRoot => refusal(&Refusal::InvalidUri),
         BodyTooLong => input("The body is longer than Content-Length says."),
         BodyTooShort => input("The body is shorter than Content-Length says."),

@@ -36,6 +36,24 @@ pub fn conditions(head: &Head, spec: &Spec) -> Result<Conditions, Refusal> {
     Ok(conditions)
 }
 
+/// Of Get and Set Blob Tags: the conditions about the blob have names of their own there, since 2026-02-06 (azure-rest-api-specs#34844).
+pub fn conditions_of_tags(head: &Head, spec: &Spec) -> Result<Conditions, Refusal> {
+    let plain = conditions(head, spec)?;
+    let tags = |name: &str| head.text(name).map(Match::parse);
+    let date = |name: &'static str| head.opt(name, Timestamp::parse_http);
+    let all = Conditions {
+        if_match: tags("x-ms-blob-if-match").or(plain.if_match),
+        if_none_match: tags("x-ms-blob-if-none-match").or(plain.if_none_match),
+        if_modified_since: date("x-ms-blob-if-modified-since")?.or(plain.if_modified_since),
+        if_unmodified_since: date("x-ms-blob-if-unmodified-since")?.or(plain.if_unmodified_since),
+        if_tags: plain.if_tags,
+    };
+    if spec.writes() {
+        all.permit_together()?;
+    }
+    Ok(all)
+}
+
 /// `*`, or a list of tags. A client may split the list over several lines.
 fn etags(head: &Head, header: &str) -> Match {
     let lines = head.headers.get_all(header).iter().filter_map(|value| value.to_str().ok());

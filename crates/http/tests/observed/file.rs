@@ -274,3 +274,22 @@ async fn f11_a_file_without_metadata_is_still_encrypted() {
     let read = done(&mut client, V, ("HEAD", "/sha/f", &[], "")).await;
     assert_eq!(read.header("x-ms-server-encrypted"), Some("true"));
 }
+
+/// "Get Share Properties": a share whose IOPS were set (provisioned v2) says what it may do for a while.
+#[tokio::test]
+async fn what_a_provisioned_share_may_do_for_a_while() {
+    let mut client = Client::to_service(&start(), Service::File);
+    let given = [("x-ms-share-provisioned-iops", "5000"), ("x-ms-share-provisioned-bandwidth-mibps", "200")];
+    let made = done(&mut client, "2025-01-05", ("PUT", "/share?restype=share", &given, "")).await;
+    assert_eq!(made.header("x-ms-share-included-burst-iops"), Some("15000"));
+    for (version, burst) in [("2025-01-05", Some("36000000")), ("2024-11-04", None)] {
+        let seen = done(&mut client, version, ("GET", "/share?restype=share", &[], "")).await;
+        assert_eq!(seen.header("x-ms-share-max-burst-credits-for-iops"), burst, "{version}");
+        let told = seen.header("x-ms-share-next-allowed-provisioned-iops-downgrade-time").is_some();
+        assert_eq!(told, burst.is_some(), "{version}");
+        let list = done(&mut client, version, ("GET", "/?comp=list", &[], "")).await.text();
+        assert_eq!(list.contains("<IncludedBurstIops>15000</IncludedBurstIops>"), burst.is_some(), "{version}: {list}");
+    }
+    let old = done(&mut client, "2018-11-09", ("GET", "/?comp=list", &[], "")).await.text();
+    assert!(!old.contains("Provisioned"), "{old}");
+}

@@ -7,6 +7,8 @@ mod blob;
 mod containers;
 mod copies;
 mod file;
+mod lake;
+mod lake_access;
 mod queue;
 mod table;
 mod versions;

@@ -86,6 +86,24 @@ impl SetBlobTier {
     }
 }
 
+/// "Optimize Azure Blob Storage costs with smart tier": smaller blobs stay in the hot tier.
+const SMART_LENGTH_MIN: u64 = 128 << 10;
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+impl Blob {
+    /// Where a blob of the smart tier is: hot, cool after 30 days without access, cold after 90 (as above).
+    pub fn smart_tier(&self, now: Timestamp) -> Option<Tier> {
+        let idle = |days: u64| self.last_access().plus_seconds(days * DAY_SECONDS) <= now;
+        match self.tier {
+            Some(Tier::Smart) if self.content.length < SMART_LENGTH_MIN => Some(Tier::Hot),
+            Some(Tier::Smart) if idle(90) => Some(Tier::Cold),
+            Some(Tier::Smart) if idle(30) => Some(Tier::Cool),
+            Some(Tier::Smart) => Some(Tier::Hot),
+            Some(Tier::Hot | Tier::Cool | Tier::Cold | Tier::Archive | Tier::Premium(_)) | None => None,
+        }
+    }
+}
+
 /// Whether a blob of this kind and length may be in `tier`.
 pub(super) fn permit(kind: Kind, tier: Tier, length: u64) -> Result<(), Refusal> {
     match (kind, tier) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{OF_BLOBS, OF_CONTAINERS};
-use super::{Lists, Rule};
+use super::{Lists, ReportFormat, Rule};
 
 /// A policy that can be carried out, with the document that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,11 +115,11 @@ fn read(rule: &RuleDocument) -> Result<Rule, String> {
         return Err("its name is of letters, digits, hyphens and underscores".into());
     }
     let definition = &rule.definition;
-    match definition.format.to_ascii_lowercase().as_str() {
-        "csv" => {}
-        "parquet" => return Err("reports are written as CSV here; write \"format\": \"Csv\"".into()),
-        other => return Err(format!("its format is {other:?}; write \"Csv\"")),
-    }
+    let format = match definition.format.to_ascii_lowercase().as_str() {
+        "csv" => ReportFormat::Csv,
+        "parquet" => ReportFormat::Parquet,
+        other => return Err(format!("its format is {other:?}; there are Csv and Parquet")),
+    };
     let days = match definition.schedule.to_ascii_lowercase().as_str() {
         "daily" => 1,
         "weekly" => 7,
@@ -166,6 +166,7 @@ fn read(rule: &RuleDocument) -> Result<Rule, String> {
         enabled: rule.enabled,
         destination: rule.destination.clone(),
         lists,
+        format,
         days,
         include_snapshots: filters.include_snapshots,
         include_versions: filters.include_blob_versions,

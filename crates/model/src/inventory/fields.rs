@@ -82,19 +82,19 @@ pub struct ContainerLine<'a> {
 }
 
 impl Rule {
-    pub fn blob_line(&self, line: &BlobLine<'_>) -> String {
-        csv(self.fields.iter().map(|field| line.field(field)))
+    pub fn blob_fields(&self, line: &BlobLine<'_>) -> Vec<String> {
+        self.fields.iter().map(|field| line.field(field)).collect()
     }
 
-    pub fn container_line(&self, line: &ContainerLine<'_>) -> String {
-        csv(self.fields.iter().map(|field| line.field(field)))
+    pub fn container_fields(&self, line: &ContainerLine<'_>) -> Vec<String> {
+        self.fields.iter().map(|field| line.field(field)).collect()
     }
 }
 
-fn csv(fields: impl Iterator<Item = String>) -> String {
-    let quoted = fields.map(|field| match field.contains(['"', ',', '\n', '\r']) {
+pub(super) fn csv(fields: &[String]) -> String {
+    let quoted = fields.iter().map(|field| match field.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field,
+        false => field.clone(),
     });
     quoted.collect::<Vec<_>>().join(",") + "\n"
 }

@@ -40,7 +40,7 @@ fn a_line_has_the_fields_that_are_asked_for() {
     let line =
         BlobLine { container: "con", name: "dir/\"x\"", snapshot: None, blob: &blob, settings: &settings, now: at(2) };
     let want = "\"con/dir/\"\"x\"\"\",5,Hot,true,BlockBlob,\"{\"\"a\"\":\"\"b,c\"\"}\",1,2026-01-02T00:00:00Z,\n";
-    assert_eq!(rule.blob_line(&line), want);
+    assert_eq!(fields::csv(&rule.blob_fields(&line)), want);
 }
 
 #[test]
@@ -86,5 +86,7 @@ fn what_is_wrong_is_said() {
     }
     let good = policy(BLOCKS, r#"["Name"]"#).unwrap();
     assert_eq!(Policy::parse(good.document()), Ok(good.clone()));
-    assert!(Policy::parse(&good.document().replace("Csv", "Parquet")).unwrap_err().contains("CSV"));
+    let parquet = Policy::parse(&good.document().replace("Csv", "Parquet")).unwrap();
+    assert_eq!(parquet.rules[0].format, ReportFormat::Parquet);
+    assert!(Policy::parse(&good.document().replace("Csv", "Avro")).unwrap_err().contains("Csv and Parquet"));
 }

@@ -16,12 +16,14 @@ pub struct Node {
     pub access: AccessControl,
     /// What an application keeps with it to find the key of its own encryption.
     pub context: Option<String>,
+    /// By what its client knows the create or rename that put it here, if the answer was lost: Hadoop asks for it ("Path - Get Properties").
+    pub transaction: Option<String>,
 }
 
 impl Node {
     /// The root directory of a file system, until somebody changes it.
     pub fn root() -> Self {
         let access = AccessControl::new(SUPERUSER, SUPERUSER, Mode::of(0o750));
-        Self { parent: 0, name: String::new(), is_directory: true, access, context: None }
+        Self { parent: 0, name: String::new(), is_directory: true, access, context: None, transaction: None }
     }
 }

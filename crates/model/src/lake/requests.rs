@@ -22,6 +22,7 @@ pub struct CreatePath {
     pub acquire: Option<(LeaseId, Length)>,
     pub expiry: Option<Expiry>,
     pub context: Option<String>,
+    pub transaction: Option<String>,
     pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease: Option<LeaseId>,
@@ -43,6 +44,7 @@ impl CreatePath {
             acquire: None,
             expiry: None,
             context: None,
+            transaction: None,
             encryption: Encryption::Service,
             conditions: Conditions::default(),
             lease: None,
@@ -120,6 +122,7 @@ pub struct RenamePath {
     pub lease: Option<LeaseId>,
     /// The caller may create and not write: nothing that is there may lose its name to what is moved.
     pub create_only: bool,
+    pub transaction: Option<String>,
 }
 
 impl RenamePath {
@@ -164,6 +167,12 @@ impl RenamePath {
         }
         let lease = if lease == Lease::Available { kept } else { lease };
         Ok(Blob { lease, ..blob.clone() })
+    }
+
+    /// The node as it is under its new name.
+    pub fn moved(&self, node: &Node, parent: u128, name: String) -> Node {
+        let transaction = self.transaction.clone().or_else(|| node.transaction.clone());
+        Node { parent, name, transaction, ..node.clone() }
     }
 }
 

@@ -7,6 +7,9 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::{Bad, PAGE_MOST};
 
+/// What the decoder reads at once.
+const BROTLI_BUFFER: usize = 16 << 10;
+
 pub(super) fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, Bad> {
     if length == 0 {
         return Ok(Bytes::new());
@@ -20,6 +23,7 @@ pub(super) fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, B
             snap::raw::Decoder::new().decompress_vec(&bytes).map_err(|_| Bad::Corrupt)?.into()
         }
         2 => gunzip(&bytes, length)?,
+        4 => brotli(&bytes, length)?,
         // What LZ4 means was never written down: Hadoop's framing in most files, a bare block in others ("Compression").
         5 => hadoop(&bytes, length).or_else(|| lz4(&bytes, length)).ok_or(Bad::Corrupt)?.into(),
         6 => zstd(&bytes, length)?,
@@ -32,7 +36,6 @@ pub(super) fn unpack(codec: i64, bytes: Bytes, length: usize) -> Result<Bytes, B
 fn name(codec: i64) -> String {
     match codec {
         3 => "LZO".into(),
-        4 => "BROTLI".into(),
         other => other.to_string(),
     }
 }
@@ -60,6 +63,14 @@ fn gunzip(bytes: &Bytes, length: usize) -> Result<Bytes, Bad> {
 /// One frame. Its window, which is held beside what is unpacked, has the bound of a page.
 fn zstd(bytes: &[u8], length: usize) -> Result<Bytes, Bad> {
     let decoder = StreamingDecoder::new_with_max_window_size(bytes, PAGE_MOST as u64).map_err(|_| Bad::Corrupt)?;
+    let mut unpacked = Vec::new();
+    decoder.take(length as u64 + 1).read_to_end(&mut unpacked).map_err(|_| Bad::Corrupt)?;
+    Ok(unpacked.into())
+}
+
+/// A stream, whose window is at most 16 MiB (RFC 7932): larger ones are of another format.
+fn brotli(bytes: &[u8], length: usize) -> Result<Bytes, Bad> {
+    let decoder = brotli_decompressor::Decompressor::new(bytes, BROTLI_BUFFER);
     let mut unpacked = Vec::new();
     decoder.take(length as u64 + 1).read_to_end(&mut unpacked).map_err(|_| Bad::Corrupt)?;
     Ok(unpacked.into())
@@ -166,6 +177,16 @@ mod tests {
             assert_eq!(unpacked, if whole { Ok(Bytes::from_static(b"abc")) } else { Err(Bad::Corrupt) });
         }
         assert_eq!(unpack(5, Bytes::copy_from_slice(&framed), 2), Err(Bad::Corrupt));
+    }
+
+    #[test]
+    fn streams_of_brotli_that_are_longer_or_none() {
+        // "hello", as it is: a window of 16 bits, one stored block, the end.
+        let hello = Bytes::from_static(&[0x0b, 0x02, 0x80, b'h', b'e', b'l', b'l', b'o', 0x03]);
+        assert_eq!(unpack(4, hello.clone(), 5), Ok(Bytes::from_static(b"hello")));
+        assert_eq!(unpack(4, hello.clone(), 4), Err(Bad::Corrupt));
+        assert_eq!(unpack(4, hello.slice(..6), 5), Err(Bad::Corrupt));
+        assert_eq!(unpack(3, hello, 5), Err(Bad::Unsupported("the codec LZO".into())));
     }
 
     #[test]

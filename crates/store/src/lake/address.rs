@@ -123,8 +123,7 @@ impl PathAddress {
             access = create.access(&access, None, &self.caller)?;
             let id = keys::node_id(txn.stamp().0, made);
             made += 1;
-            let node =
-                Node { parent, name: segment.clone(), is_directory: true, access: access.clone(), context: None };
+            let node = Node { parent, name: segment.clone(), access: access.clone(), ..Node::root() };
             link(txn, &self.keys, id, &node);
             // Each has an ETag of its own, and none is later than what is made in it.
             let age = missing + 1 - u64::from(made);
@@ -163,6 +162,7 @@ impl PathAddress {
             is_directory: create.is_directory,
             access,
             context: create.context.clone(),
+            transaction: create.transaction.clone(),
         };
         link(txn, &self.keys, id, &node);
         Ok(id)

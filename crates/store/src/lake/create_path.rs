@@ -59,12 +59,9 @@ fn create_in_tree(txn: &mut Txn<'_>, path: &PathAddress, create: &CreatePath) ->
             let access = create.access(&parent, before, &path.caller)?;
             let (parent, name) = (making.parent, making.name.clone());
             let is_directory = create.is_directory;
-            link(
-                txn,
-                &path.keys,
-                entry.id,
-                &Node { parent, name, is_directory, access, context: create.context.clone() },
-            );
+            let (context, transaction) = (create.context.clone(), create.transaction.clone());
+            let node = Node { parent, name, is_directory, access, context, transaction };
+            link(txn, &path.keys, entry.id, &node);
             entry.id
         }
         None => path.link_new(txn, &making, create)?,

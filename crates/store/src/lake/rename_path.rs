@@ -4,7 +4,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::Blob;
-use lazuli_model::lake::{Node, RenamePath, Right, permit, permit_removal, permit_rename};
+use lazuli_model::lake::{RenamePath, Right, permit, permit_removal, permit_rename};
 
 use super::address::PathAddress;
 use super::tree::{self, Standing, is_empty, link, lookup, standing, unlink};
@@ -75,7 +75,7 @@ fn within(
         None => None,
     };
     unlink(txn, keys, &moved.node);
-    link(txn, keys, moved.id, &Node { parent: making.parent, name: making.name, ..moved.node });
+    link(txn, keys, moved.id, &rename.moved(&moved.node, making.parent, making.name));
     if blob.lease != moved.blob.lease {
         txn.put(keys.blob(moved.id).base(), encode(&blob));
     }

@@ -52,7 +52,7 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
         lease(out, item.share.lease.shown(listing.now), listing.version);
     }
     number(out, "Quota", item.share.quota_gib);
-    settings(out, &item.share, item.snapshot.is_none() && has_leases, listing.now);
+    settings(out, listing, &item.share, item.snapshot.is_none() && has_leases);
     element(out, "DefaultEncryptionScope", "$account-encryption-key");
     element(out, "DenyEncryptionScopeOverride", "false");
     if let Some(deleted) = &item.deleted {
@@ -67,13 +67,17 @@ fn share(out: &mut String, listing: &ShareListing<'_>, item: &ShareItem) {
 }
 
 /// Observed: a snapshot's tier is not listed.
-fn settings(out: &mut String, share: &Share, with_tier: bool, now: Timestamp) {
+fn settings(out: &mut String, listing: &ShareListing<'_>, share: &Share, with_tier: bool) {
     use crate::file::describe;
-    if let Some(given) = describe::provisioned(share) {
+    let has = |what: Since| what.is_in(listing.version);
+    let given = describe::provisioned(share).filter(|_| has(Since::ProvisionedQuota));
+    if let Some(given) = &given {
         number(out, "ProvisionedIops", given.iops);
         number(out, "ProvisionedIngressMBps", given.bandwidth_mibps);
         number(out, "ProvisionedEgressMBps", given.bandwidth_mibps);
-        number(out, "ProvisionedBandwidthMiBps", given.bandwidth_mibps);
+        if has(Since::ProvisionedBandwidth) {
+            number(out, "ProvisionedBandwidthMiBps", given.bandwidth_mibps);
+        }
         element(out, "NextAllowedQuotaDowngradeTime", &given.downgrade_from.to_http());
     }
     let premium = share.tier == ShareTier::Premium || share.protocol == Protocol::Nfs;
@@ -82,19 +86,31 @@ fn settings(out: &mut String, share: &Share, with_tier: bool, now: Timestamp) {
         if !premium {
             element(out, "AccessTierChangeTime", &share.tier_changed.to_http());
         }
-        optional(out, "AccessTierTransitionState", describe::transition(share, now).as_deref());
+        optional(out, "AccessTierTransitionState", describe::transition(share, listing.now).as_deref());
     }
-    if premium {
+    if premium && has(Since::ShareProtocols) {
         element(out, "EnabledProtocols", describe::protocol(share.protocol));
     }
-    optional(out, "RootSquash", share.root_squash.map(describe::squash));
+    optional(out, "RootSquash", share.root_squash.filter(|_| has(Since::ShareProtocols)).map(describe::squash));
     let flag = |value: Option<bool>| value.map(|value| value.to_string());
     let count = |value: Option<u64>| value.map(|value| value.to_string());
-    optional(out, "EnableSnapshotVirtualDirectoryAccess", flag(share.snapshot_directory).as_deref());
+    if has(Since::SnapshotDirectory) {
+        optional(out, "EnableSnapshotVirtualDirectoryAccess", flag(share.snapshot_directory).as_deref());
+    }
     optional(out, "EnableSmbDirectoryLease", flag(share.smb_directory_lease).as_deref());
-    optional(out, "PaidBurstingEnabled", flag(share.paid_bursting.enabled).as_deref());
-    optional(out, "PaidBurstingMaxIops", count(share.paid_bursting.max_iops).as_deref());
-    optional(out, "PaidBurstingMaxBandwidthMibps", count(share.paid_bursting.max_bandwidth_mibps).as_deref());
+    if has(Since::PaidBursting) {
+        optional(out, "PaidBurstingEnabled", flag(share.paid_bursting.enabled).as_deref());
+        optional(out, "PaidBurstingMaxIops", count(share.paid_bursting.max_iops).as_deref());
+        optional(out, "PaidBurstingMaxBandwidthMibps", count(share.paid_bursting.max_bandwidth_mibps).as_deref());
+    }
+    if let Some((given, burst)) = given.as_ref().and_then(|given| given.burst.as_ref().map(|burst| (given, burst)))
+        && has(Since::Provisioned)
+    {
+        number(out, "IncludedBurstIops", burst.iops);
+        number(out, "MaxBurstCreditsForIops", burst.credits);
+        element(out, "NextAllowedProvisionedIopsDowngradeTime", &given.downgrade_from.to_http());
+        element(out, "NextAllowedProvisionedBandwidthDowngradeTime", &given.downgrade_from.to_http());
+    }
 }
 
 /// What List Directories and Files repeats of its request, and what it includes.

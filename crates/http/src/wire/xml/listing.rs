@@ -415,6 +415,9 @@ fn tier(out: &mut String, listing: &BlobListing<'_>, blob: &Blob) {
         }
         ShownTier::None => {}
     }
+    if let Some(smart) = blob.smart_tier(listing.now).filter(|_| Since::SmartTier.is_in(listing.version)) {
+        element(out, "SmartAccessTier", headers::tier_text(smart));
+    }
     if let Some(back) = blob.rehydrating {
         element(out, "ArchiveStatus", &headers::archive_status(back));
         if Since::RehydratePriority.is_in(listing.version) {

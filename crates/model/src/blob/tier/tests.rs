@@ -151,3 +151,25 @@ fn conditions_on_when_the_tier_changed() {
         assert_eq!(conditions.permit(blob).is_ok(), met, "{conditions:?}");
     }
 }
+
+/// "Optimize Azure Blob Storage costs with smart tier".
+#[test]
+fn where_a_blob_of_the_smart_tier_is() {
+    let day = |days: u64| at(1).plus_seconds(days * DAY_SECONDS);
+    let large = ContentRef { length: SMART_LENGTH_MIN, ..ContentRef::EMPTY };
+    let smart = Blob { tier: Some(Tier::Smart), ..Blob::new(Kind::Block, large, at(1)) };
+    let small = Blob { content: ContentRef::EMPTY, ..smart.clone() };
+    let read = Blob { accessed: Some(day(80)), ..smart.clone() };
+    let hot = Blob { tier: Some(Tier::Hot), ..smart.clone() };
+    for (blob, days, tier) in [
+        (&smart, 29, Some(Tier::Hot)),
+        (&smart, 30, Some(Tier::Cool)),
+        (&smart, 90, Some(Tier::Cold)),
+        (&read, 100, Some(Tier::Hot)),
+        (&read, 110, Some(Tier::Cool)),
+        (&small, 400, Some(Tier::Hot)),
+        (&hot, 400, None),
+    ] {
+        assert_eq!(blob.smart_tier(day(days)), tier, "{days} {:?}", blob.accessed);
+    }
+}

@@ -149,7 +149,7 @@ impl Move {
                     Some(id) => remove(txn, keys, id)?,
                     None => None,
                 };
-                link(txn, keys, hidden.id, &Node { parent, name, ..moved.node.clone() });
+                link(txn, keys, hidden.id, &rename.moved(&moved.node, parent, name));
                 let own = TrackedKeys::from(keys.blob(hidden.id));
                 if let Some(record) = base_to_write(txn, &own)? {
                     txn.put(own.base(), encode(&Blob { lease: blob.lease, ..record }));
