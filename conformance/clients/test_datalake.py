@@ -160,6 +160,13 @@ def test_pages_of_paths(place):
     assert [len(list(page)) for page in pages] == [10, 10, 6]
 
 
+def test_a_full_directory_is_no_blob_to_delete(place, blobs):
+    place.create_file("full/file")
+    with pytest.raises(HttpResponseError) as refused:
+        blobs.get_blob_client(place.file_system_name, "full").delete_blob()
+    assert (refused.value.status_code, refused.value.error_code) == (409, "DirectoryIsNotEmpty")
+
+
 def test_asynchronously(lake):
     async def run():
         async with AsyncDataLakeServiceClient(lake, credential=KEY, retry_total=0) as service:

@@ -5,6 +5,8 @@ mod world;
 use bytes::Bytes;
 use lazuli_engine::{EngineExt, Key, Stop};
 use lazuli_model::blob::Search;
+use lazuli_model::lake::{LakePath, RenamePath};
+use lazuli_store::{ContainerAt, DeletePath, PathAt};
 use world::*;
 
 /// Blobs in one piece and in blocks, pages, snapshots and blocks that wait.
@@ -37,6 +39,59 @@ async fn nothing_is_found_where_all_is_well() {
     assert_eq!((audit.damage, audit.garbage), (Vec::new(), 0));
     let known: Vec<u64> = audit.known.iter().map(|(extent, _)| *extent).collect();
     assert_eq!(known, world.content.extents());
+}
+
+/// A file system in which something was renamed, deleted, and deleted softly.
+async fn tree() -> World {
+    let world = World::plain();
+    let on = [("hierarchical-namespace", "on"), ("blob-soft-delete", "1")];
+    let on = on.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    world.store.set_account(&container("box").account, on).await.unwrap();
+    world.create("box", 1).await;
+    for path in ["d/sub/f", "d/g", "gone/h"] {
+        world.put(path, b"x").await.unwrap();
+    }
+    let at = |path: &str| {
+        let ContainerAt { account, container } = container("box");
+        PathAt { account, container, path: LakePath::parse(path).unwrap() }
+    };
+    world.store.rename_path(&at("d/sub"), &at("e"), RenamePath::default()).await.unwrap();
+    let delete = DeletePath { recursive: true, ..DeletePath::default() };
+    world.store.delete_path(&at("gone"), delete).await.unwrap();
+    world
+}
+
+/// A name that is lost, a node that is, and one that has two names.
+#[tokio::test]
+async fn what_is_wrong_in_a_tree_is_found() {
+    let world = tree().await;
+    assert_eq!(found(&world).await, [""; 0]);
+    for (column, expected) in [(b'D', "is there and has no name"), (b'M', "has a name and is not there")] {
+        let world = tree().await;
+        let rows = world.engine.entries();
+        // Not the root directory's.
+        let (key, _) = rows.iter().filter(|(key, _)| key.column().0 == column).next_back().expect("there is one");
+        let (at, gone) = (lazuli_store::layout(key).expect("a key of the store"), key.clone());
+        let done = world.engine.transact(at, move |txn| {
+            txn.delete(gone.clone());
+            Ok::<_, Stop<()>>(())
+        });
+        done.await.unwrap().unwrap();
+        let damage = found(&world).await;
+        assert!(damage.iter().any(|what| what.contains(expected)), "{expected}: {damage:?}");
+    }
+    let world = tree().await;
+    let rows = world.engine.entries();
+    let names: Vec<_> = rows.iter().filter(|(key, _)| key.column().0 == b'D').collect();
+    let ((first, _), (_, other)) = (names[0], names[names.len() - 1]);
+    let (at, key, bytes) = (lazuli_store::layout(first).expect("a key"), first.clone(), other.clone());
+    let done = world.engine.transact(at, move |txn| {
+        txn.put(key.clone(), bytes.clone());
+        Ok::<_, Stop<()>>(())
+    });
+    done.await.unwrap().unwrap();
+    let damage = found(&world).await;
+    assert!(damage.iter().any(|what| what.contains("has another name")), "{damage:?}");
 }
 
 /// Damage, and words of what is said of it.

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use lazuli_model::blob::{ContentHeaders, Encryption, ReadBlob};
 use lazuli_model::lake::{
-    Acl, AppendData, Caller, Change, CreatePath, FlushData, LakePath, Mode, RenamePath, SetAccessControl,
+    Acl, AppendData, Caller, Change, CreatePath, FlushData, LakePath, Mode, RenameMode, RenamePath, SetAccessControl,
 };
 use lazuli_model::{BlobName, Conditions, Refusal};
 use lazuli_store::{
-    AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, ListBlobs, ListPaths, PathAt, RequestContext, Store,
+    AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, Include, ListBlobs, ListPaths, PathAt, RequestContext, Store,
 };
 use world::*;
 
@@ -372,6 +372,80 @@ fn blob_at(path: &str) -> BlobAt {
 
 fn bound(oid: &str) -> Caller {
     Caller { oid: Some(oid.to_owned()), groups: Vec::new(), is_bound: true }
+}
+
+/// `mode=posix`, which is the default of the REST API: as `mv` has it. SDKs ask for the other one.
+#[tokio::test]
+async fn a_rename_goes_into_a_directory_if_that_is_asked_for() {
+    let world = World::plain();
+    file_system(&world).await;
+    for path in ["from/a", "full/b", "file"] {
+        world.put(path, b"x").await.unwrap();
+    }
+    world.store.create_path(&at("empty"), CreatePath::plain(true)).await.unwrap();
+    let posix = RenamePath { mode: RenameMode::Posix, ..RenamePath::default() };
+    let rename = async |from: &str, to: &str| world.store.rename_path(&at(from), &at(to), posix.clone()).await;
+    rename("from", "full").await.unwrap();
+    rename("file", "empty").await.unwrap();
+    assert_eq!(paths(&world.store, "").await, ["empty", "empty/file", "full", "full/b", "full/from", "full/from/a"]);
+    let refused = |refusal| Some(Failure::Refused(refusal));
+    assert_eq!(rename("full", "full").await.err(), refused(Refusal::InvalidRenameSourcePath), "into itself");
+    world.store.create_path(&at("from/c"), CreatePath::plain(true)).await.unwrap();
+    assert_eq!(rename("from", "full").await.err(), refused(Refusal::PathAlreadyExists { is_directory: true }));
+    // Onto what is no directory, or is not there, there is no difference.
+    rename("full/b", "empty/file").await.unwrap();
+    rename("from", "new").await.unwrap();
+    assert_eq!(
+        paths(&world.store, "").await,
+        ["empty", "empty/file", "full", "full/from", "full/from/a", "new", "new/c"]
+    );
+}
+
+#[tokio::test]
+async fn a_file_is_listed_as_itself() {
+    let world = World::plain();
+    file_system(&world).await;
+    world.put("d/f", b"four").await.unwrap();
+    for recursive in [false, true] {
+        let list = ListPaths { recursive, most: 10, ..ListPaths::default() };
+        let page = world.store.list_paths(&at("d/f"), list).await.unwrap();
+        let items: Vec<_> = page.items.iter().map(|item| (item.path.as_str(), item.blob.content.length)).collect();
+        assert_eq!((items.as_slice(), page.next), (&[("d/f", 4)][..], None));
+    }
+}
+
+/// It puts a name into a directory; and what was deleted from a directory is known to those who may list it.
+#[tokio::test]
+async fn lists_are_asked_for_what_was_deleted() {
+    let world = World::plain();
+    let on = [("hierarchical-namespace", "on"), ("blob-soft-delete", "1")];
+    let on = on.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    world.store.set_account(&container("box").account, on).await.unwrap();
+    world.create("box", 7).await;
+    world.put("d/f", b"kept").await.unwrap();
+    let DeletedPath::Kept(id) = world.store.delete_path(&at("d/f"), DeletePath::default()).await.unwrap() else {
+        panic!("it was to be kept")
+    };
+    let set = async |path: &str, mode| {
+        let set = SetAccessControl { permissions: Some(Mode::of(mode)), ..Default::default() };
+        world.store.set_access_control(&at(path), set).await.unwrap();
+    };
+    let alice = world.store.acting_for(bound("alice"));
+    let known = async || {
+        let include = Include { deleted_only: true, ..Include::default() };
+        let list = ListBlobs { most: 10, include, ..ListBlobs::default() };
+        alice.list_blobs(&container("box"), list).await.unwrap().entries.len()
+    };
+    let denied = Some(Failure::Refused(Refusal::AuthorizationPermissionMismatch));
+    set("", 0o751).await;
+    for (mode, knows) in [(0o750, 0), (0o751, 0), (0o754, 0), (0o755, 1)] {
+        set("d", mode).await;
+        assert_eq!(known().await, knows, "{mode:o}");
+        assert_eq!(alice.undelete_path(&at("d/f"), id).await.err(), denied, "{mode:o}");
+    }
+    set("d", 0o753).await;
+    alice.undelete_path(&at("d/f"), id).await.unwrap();
+    assert_eq!(world.get("d/f", None).await.unwrap(), b"kept");
 }
 
 /// Nobody who is bound by lists gets past one, by either door.

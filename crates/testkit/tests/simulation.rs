@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lazuli_testkit::chance::{number, seed};
 use lazuli_testkit::sim::disk::watched;
-use lazuli_testkit::sim::{Report, doors, gateways, run};
+use lazuli_testkit::sim::{Report, doors, gateways, lake, run};
 
 #[test]
 fn every_history_of_every_world_has_an_order() {
@@ -46,6 +46,21 @@ fn both_doors_of_a_share_tell_one_story() {
         }
     }
     assert!(total.calls > 20 * count as usize && total.refused > total.calls / 20, "{total:?}");
+    assert!(total.undecided * 20 < count as usize, "{total:?}");
+}
+
+/// A file system by both of its doors, under access control lists, over gateways that stall and die; and moves between file systems.
+#[test]
+fn both_doors_of_a_lake_tell_one_story() {
+    let (first, count) = (seed(1), number("LAZULI_LAKES", 60));
+    let mut total = Report::default();
+    for seed in first..first + count {
+        match lake::run(seed) {
+            Ok(report) => total.add(report),
+            Err(what) => panic!("{what}\nreplay with: ./simulate --lake {seed}"),
+        }
+    }
+    assert!(total.calls > 30 * count as usize && total.refused > total.calls / 20 && total.untold > 0, "{total:?}");
     assert!(total.undecided * 20 < count as usize, "{total:?}");
 }
 

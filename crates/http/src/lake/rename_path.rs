@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use lazuli_model::conditions::Match;
-use lazuli_model::lake::RenamePath;
+use lazuli_model::lake::{RenameMode, RenamePath};
 use lazuli_model::{Conditions, LeaseId, Timestamp};
 use lazuli_store::PathAt;
 use percent_encoding::percent_decode_str;
@@ -56,23 +56,34 @@ async fn source(ask: &Ask) -> Result<PathAt, Failure> {
     let (path, query) = naming.text.split_once('?').unwrap_or((naming.text, ""));
     let decoded = percent_decode_str(path).decode_utf8().map_err(|_| naming.invalid())?;
     let rest = decoded.strip_prefix('/').unwrap_or(&decoded);
-    let rest = if names_account(&ask.head) { rest.split_once('/').map_or("", |(_, rest)| rest) } else { rest };
+    let rest = if names_account(&ask.head, rest) { rest.split_once('/').map_or("", |(_, rest)| rest) } else { rest };
     let (container, path) = rest.split_once('/').ok_or_else(|| naming.invalid())?;
     let target = Target::Blob { container: container.to_owned(), blob: path.to_owned() };
     ask.permit_second(naming.second, target.clone(), query).await?;
     Ok(own::path_at(&Head { target, ..ask.head.clone() })?)
 }
 
-/// Whether the account stands in the source and not in the URL, as some clients have it in path style.
-fn names_account(head: &Head) -> bool {
+/// Whether the account stands in the source, as clients have it in path style: some in the source and not in the URL, some in both. A file
+/// system that is called like its account is none of these: it is named in the URL as well, or there is no telling.
+fn names_account(head: &Head, source: &str) -> bool {
     let first = head.raw_path.split('/').nth(1).unwrap_or_default();
-    head.style == Style::Path && first != head.account
+    let in_source = source.split('/').next() == Some(&head.account) && source.split('/').count() > 2;
+    let into_namesake = matches!(&head.target, Target::Blob { container, .. } if *container == head.account);
+    head.style == Style::Path && (first != head.account || in_source && !into_namesake)
 }
 
 fn parse(head: &Head) -> Result<RenamePath, Refusal> {
     let tags = |header: &str| head.text(header).map(Match::parse);
     let date = |header: &'static str| head.opt(header, Timestamp::parse_http);
+    let mode = head.query_opt("mode", |text| match text.to_ascii_lowercase().as_str() {
+        "legacy" => Some(RenameMode::Legacy),
+        "posix" => Some(RenameMode::Posix),
+        _ => None,
+    })?;
+    // A SAS for one path opens nothing that is in it.
+    let is_for_path = head.query.get("sr") == Some("b");
     Ok(RenamePath {
+        mode: if is_for_path { RenameMode::Legacy } else { mode.unwrap_or(RenameMode::Posix) },
         source_conditions: Conditions {
             if_match: tags("x-ms-source-if-match"),
             if_none_match: tags("x-ms-source-if-none-match"),

@@ -363,7 +363,15 @@ pub fn of(denied: &Denied, subject: Subject) -> Status {
             "DeleteShareWhenSnapshotLeased",
             "Unable to delete share because one or more share snapshots have active leases. Release the share snapshot leases or delete the share with the include-leased parameter for x-ms-delete-snapshots.",
         ),
-        DirectoryNotEmpty => say(409, "DirectoryNotEmpty", "The specified directory is not empty."),
+        // Delete Blob of a directory has a code of its own (seen in fsspec/adlfs #454).
+        DirectoryNotEmpty => match subject {
+            Subject::Blob | Subject::Container => {
+                say(409, "DirectoryIsNotEmpty", "This operation is not permitted on a non-empty directory.")
+            }
+            Subject::Share | Subject::File => {
+                say(409, "DirectoryNotEmpty", "The specified directory is not empty.")
+            }
+        },
         FileInvalidPermission => say(400, "FileInvalidPermission", "The specified file permission is not valid."),
         FileLockConflict => {
             say(409, "FileLockConflict", "A portion of the specified file is locked by an SMB client.")

@@ -1,6 +1,7 @@
 //! Every operation × every kind of credential that must not do: refused, by the code that Azure gives, and nothing stored has
 //! changed. The requests are made from the operation specs, so an operation that is added is in the matrix from its first day.
 
+mod lists;
 mod mutations;
 mod seconds;
 mod signed;
@@ -173,15 +174,19 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        let world = Self::empty();
+        world.prepare().await;
+        world
+    }
+
+    fn empty() -> Self {
         let engine = Arc::new(Memory::laid_out(lazuli_store::layout, lazuli_engine::Clock::system()));
         let store = Store::new(engine.clone(), Arc::new(content::Memory::new()));
         let next = AtomicU64::new(1);
         let ids = Arc::new(move || u128::from(next.fetch_add(1, Ordering::Relaxed)));
         let clock = store.clone();
         let edge = Edge::new(store.clone(), accounts(), Options::default(), ids, Arc::new(move || clock.now()));
-        let world = Self { edge, store, engine };
-        world.prepare().await;
-        world
+        Self { edge, store, engine }
     }
 
     /// Something of everything, so that a request that got in would do something.

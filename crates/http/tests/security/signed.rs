@@ -26,6 +26,8 @@ pub struct Signed {
     pub moment: String,
     pub signed_by: &'static str,
     pub key: Option<Key>,
+    /// Whom a user delegation SAS is for, of whom lists are asked (`suoid`).
+    pub agent: String,
 }
 
 /// A user delegation key: what it says of itself, and its value.
@@ -47,12 +49,13 @@ impl Signed {
         };
         let canonical = format!("/{name}/{ACCOUNT}/{}", self.path);
         let blob = matches!(self.service, Service::Blob | Service::Dfs);
+        let agents = ["", self.agent.as_str(), ""];
         let mut lines = vec![sp, st, se, &canonical];
         match &self.key {
             Some(key) => {
                 lines.extend(key.fields.iter().map(|(_, value)| value.as_str()));
                 // The agents that it could be for.
-                lines.extend(if blob { &["", "", ""][..] } else { &[] });
+                lines.extend(if blob { &agents[..] } else { &[] });
             }
             None => lines.push(si),
         }
@@ -76,7 +79,7 @@ impl Signed {
         };
         let table = if self.service == Service::Table { &*self.path } else { "" };
         let mut fields = vec![("sp", sp), ("st", st), ("se", se), ("si", si), ("sip", sip), ("spr", spr)];
-        fields.extend([("sv", VERSION), ("sr", self.kind), ("tn", table), ("sig", &signature)]);
+        fields.extend([("sv", VERSION), ("sr", self.kind), ("tn", table), ("suoid", &self.agent), ("sig", &signature)]);
         fields.extend(self.key.iter().flat_map(|key| key.fields.iter().map(|(name, value)| (*name, value.as_str()))));
         let sent = fields.iter().filter(|(_, value)| !value.is_empty());
         let pairs: Vec<String> =
@@ -156,6 +159,7 @@ pub fn good(service: Service, kind: &'static str, path: &str, key: Option<Key>) 
         moment: String::new(),
         signed_by: ACCOUNT,
         key,
+        agent: String::new(),
     }
 }
 

@@ -26,10 +26,17 @@ pub fn bearer_of(oid: &str) -> String {
     token_of(oid, ISSUER, AUDIENCE, LATER, "")
 }
 
+/// Of a member of a group.
+pub fn bearer_in(oid: &str, group: &str) -> String {
+    of_claims(&format!(r#""iss":"{ISSUER}","aud":"{AUDIENCE}","exp":{LATER},"oid":"{oid}","groups":["{group}"]"#))
+}
+
 fn token_of(oid: &str, issuer: &str, audience: &str, expiry: &str, roles: &str) -> String {
-    let claims = format!(
-        r#"{{"iss":"{issuer}","aud":"{audience}","exp":{expiry},"oid":"{oid}","tid":"22222222-2222-2222-2222-222222222222","roles":[{roles}]}}"#
-    );
+    of_claims(&format!(r#""iss":"{issuer}","aud":"{audience}","exp":{expiry},"oid":"{oid}","roles":[{roles}]"#))
+}
+
+fn of_claims(claims: &str) -> String {
+    let claims = format!(r#"{{{claims},"tid":"22222222-2222-2222-2222-222222222222"}}"#);
     let encode = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
     format!("Bearer {}.{}.{}", encode(r#"{"alg":"ES256","typ":"JWT"}"#), encode(&claims), encode("unsigned"))
 }

@@ -14,6 +14,6 @@ pub use acl::{AccessControl, Acl, AclScope, Bits, Change, Entry, Kind, Mode};
 pub use node::{Node, SUPERUSER};
 pub use path::{DEPTH_MAX, LakePath};
 pub use requests::{
-    AppendData, CreatePath, FlushData, Flushed, LeaseStep, RenamePath, SetAccessControl, SetPathProperties,
+    AppendData, CreatePath, FlushData, Flushed, LeaseStep, RenameMode, RenamePath, SetAccessControl, SetPathProperties,
     permit_rename,
 };

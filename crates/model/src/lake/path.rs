@@ -40,6 +40,11 @@ impl LakePath {
         self.0.split_last().map(|(name, parents)| (parents, name.as_str()))
     }
 
+    /// What has this name in it.
+    pub fn child(&self, name: &str) -> Result<Self, Refusal> {
+        Self::parse(&format!("{self}/{name}"))
+    }
+
     /// Whether it is `other`, or below it.
     pub fn is_within(&self, other: &LakePath) -> bool {
         self.0.starts_with(&other.0)

@@ -1,7 +1,7 @@
 //! What each operation on paths asks for, and its decision, as the service was observed to decide.
 
 use super::acl::{AccessControl, Acl, Mode};
-use super::{Caller, Node};
+use super::{Caller, LakePath, Node};
 use crate::blob::{Blob, ContentHeaders, ContentRef, Encryption, Expiry, Protection, PutBlob};
 use crate::conditions::{Match, Seen};
 use crate::lease::{self, Action, Length, On};
@@ -89,7 +89,8 @@ impl CreatePath {
         Ok(Blob { lease, expires, ..made })
     }
 
-    /// Whose it is, and who may. `before` is that of the directory that is made again: it stays as far as nothing is said.
+    /// Whose it is, and who may. `before` is that of the directory that is made again: it stays as far as nothing is said, and what is said
+    /// counts only for those who may change it. So nobody comes to own a directory by making it again.
     pub fn access(
         &self,
         parent: &AccessControl,
@@ -99,23 +100,39 @@ impl CreatePath {
         let mode = self.permissions.unwrap_or(if self.is_directory { Mode::DIRECTORY } else { Mode::FILE });
         let umask = self.umask.unwrap_or(Mode::UMASK);
         let (owner, group) = (caller.owner(), caller.owner());
-        let mut access = match before.filter(|_| self.permissions.is_none()) {
+        let stays =
+            |before: &AccessControl| self.permissions.is_none() || before.permit_change(caller, None, None).is_err();
+        let mut access = match before.filter(|before| stays(before)) {
             Some(before) => before.clone(),
             None => parent.inherit(owner, group, mode, umask, self.is_directory),
         };
+        if before.is_none() || self.acl.is_some() || self.owner.is_some() || self.group.is_some() {
+            access.permit_change(caller, self.owner.as_deref(), self.group.as_deref())?;
+        }
         if let Some(acl) = &self.acl {
             access.set_acl(acl, self.is_directory)?;
         }
-        access.permit_change(caller, self.owner.as_deref(), self.group.as_deref())?;
         access.owner = self.owner.clone().unwrap_or(access.owner);
         access.group = self.group.clone().unwrap_or(access.group);
         Ok(access)
     }
 }
 
+/// Where a rename leads to when the new name is a directory's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RenameMode {
+    /// That name, always: an empty directory is replaced (observed; SDKs ask for this).
+    #[default]
+    Legacy,
+    /// Into the directory, as `mv` has it. The documented default, and what Hadoop's contract tests expect of a service that they tell
+    /// nothing.
+    Posix,
+}
+
 /// Rename: one name becomes another, whatever is below it.
 #[derive(Clone, Debug, Default)]
 pub struct RenamePath {
+    pub mode: RenameMode,
     pub source_conditions: Conditions,
     pub source_lease: Option<LeaseId>,
     pub conditions: Conditions,
@@ -126,6 +143,14 @@ pub struct RenamePath {
 }
 
 impl RenamePath {
+    /// The path that `from` gets, if `to` is what was asked for.
+    pub fn destination(&self, from: &LakePath, to: &LakePath, to_is_directory: bool) -> Result<LakePath, Refusal> {
+        match (self.mode, from.split()) {
+            (RenameMode::Posix, Some((_, name))) if to_is_directory => to.child(name),
+            (RenameMode::Posix | RenameMode::Legacy, _) => Ok(to.clone()),
+        }
+    }
+
     /// The record as it is under its new name: the same, but for the lease. `target` comes with whether nothing is in it.
     pub fn decide(
         &self,
@@ -177,7 +202,7 @@ impl RenamePath {
 }
 
 /// A directory cannot be moved into itself, and the root not at all.
-pub fn permit_rename(from: &super::LakePath, to: &super::LakePath) -> Result<(), Refusal> {
+pub fn permit_rename(from: &LakePath, to: &LakePath) -> Result<(), Refusal> {
     let stays = from.is_root() || to.is_root() || to.is_within(from) && to != from;
     if stays { Err(Refusal::InvalidRenameSourcePath) } else { Ok(()) }
 }

@@ -7,11 +7,13 @@
 //! * no piece is both free and named: what a garbage row gives back has no claim in that partition;
 //! * counts against rows: records that share a content, messages of a queue, blocks that wait, names in a directory, the
 //!   bytes of a share's files, and the handles below a directory;
-//! * each chunk that a record counts on is there.
+//! * each chunk that a record counts on is there;
+//! * names against nodes, in a file system: each entry has one name, and each is reached from the root directory.
 //!
 //! Memory: the pieces of one container at a time.
 
 mod blobs;
+mod lake;
 mod shares;
 
 use std::collections::BTreeSet;
@@ -102,6 +104,7 @@ impl Store {
     async fn audit_space(&self, space: Space, kind: Kind, place: &str, audit: &mut Audit) -> Result<(), Failure> {
         let mut blobs = blobs::Contents::default();
         let mut share = shares::Tree::default();
+        let mut paths = lake::PathTree::default();
         let mut queue = (None, 0_u64);
         let (mut from, end) = (Key::new(space, Column(0), &[]), Key::new(space, Column(u8::MAX), &[]));
         loop {
@@ -109,7 +112,8 @@ impl Store {
             for (key, bytes) in &rows {
                 audit.rows += 1;
                 let read = match kind {
-                    Kind::Container | Kind::Dead => blobs.see(key, bytes),
+                    Kind::Container => paths.see(key, bytes).and_then(|()| blobs.see(key, bytes)),
+                    Kind::Dead => blobs.see(key, bytes),
                     Kind::Share => share.see(key, bytes).and_then(|()| blobs.see_content(key, bytes)),
                     Kind::Queue => see_queue(&mut queue, key, bytes),
                 };
@@ -124,7 +128,10 @@ impl Store {
         }
         audit.spaces += 1;
         match kind {
-            Kind::Container => blobs.judge(place, audit),
+            Kind::Container => {
+                paths.judge(place, audit);
+                blobs.judge(place, audit);
+            }
             Kind::Share => {
                 share.judge(place, audit);
                 blobs.judge(place, audit);

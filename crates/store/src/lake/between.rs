@@ -18,6 +18,7 @@ use lazuli_model::{Refusal, Timestamp};
 
 use super::address::PathAddress;
 use super::delete_path::bury;
+use super::rename_path::destination;
 use super::tree::{self, Standing, is_empty, lookup, unlink};
 use crate::detach_on_drop::detach_on_drop;
 use crate::keys::TreeKeys;
@@ -51,8 +52,10 @@ pub(super) async fn rename(
     detach_on_drop(async move {
         for _ in 0..TRIES {
             let moved = store.look(&source.keys.partition(), |txn| departing(txn, &source)).await?;
-            store.look(&target.keys.partition(), |txn| arriving(txn, &target, moved.as_ref(), &rename)).await?;
             let moved = moved.ok_or(Refusal::SourcePathNotFound)?;
+            let target =
+                store.look(&target.keys.partition(), |txn| destination(txn, &source, &target, &rename)).await?;
+            store.look(&target.keys.partition(), |txn| arriving(txn, &target, &moved, &rename)).await?;
             let (from, to, seen) = (source.clone(), target.keys, moved.clone());
             let begun = store.transact(source.keys.partition(), move |txn| depart(txn, &from, &to, &seen)).await?;
             if let Some(id) = begun {
@@ -121,15 +124,7 @@ fn depart(txn: &mut Txn<'_>, source: &PathAddress, to: &TreeKeys, seen: &Standin
 }
 
 /// What the target says of it: the record under its new name, and what it replaces.
-fn arriving(
-    txn: &mut Txn<'_>,
-    target: &PathAddress,
-    moved: Option<&Standing>,
-    rename: &RenamePath,
-) -> Decided<Arriving> {
-    if moved.is_none() {
-        return Err(Refusal::SourcePathNotFound.into());
-    }
+fn arriving(txn: &mut Txn<'_>, target: &PathAddress, moved: &Standing, rename: &RenamePath) -> Decided<Arriving> {
     let making = target.existing_parent(txn)?;
     let onto = match making.entry {
         Some(entry) => tree::standing(txn, &target.keys, entry.id)?,
@@ -140,7 +135,7 @@ fn arriving(
         Some(_) | None => true,
     };
     let seen = onto.as_ref().map(|onto| (&onto.blob, &onto.node, empty));
-    let blob = rename.decide(moved.map(Standing::both), seen, now(txn))?;
+    let blob = rename.decide(Some(moved.both()), seen, now(txn))?;
     if target.caller.is_bound {
         let parent = tree::node(txn, &target.keys, making.parent)?.access;
         match &onto {

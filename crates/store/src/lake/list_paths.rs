@@ -2,18 +2,18 @@
 
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Which};
-use lazuli_model::lake::{Caller, LakePath, Node};
+use lazuli_model::lake::{Caller, LakePath, Node, Right, permit};
 use lazuli_model::{BlobName, Refusal, Timestamp};
 
 use super::address::PathAddress;
-use super::tree::{self, Found, Spot, locate, standing};
+use super::tree::{self, Found, Spot, Standing, locate, standing};
 use super::undelete_path::read;
 use super::walk::{Visit, Walk, segments};
 use super::{Address, PathAt};
 use crate::keys::{ROOT_NODE, TreeKeys};
 use crate::listing::{decode_marker, encode_marker};
 use crate::records::{NodeId, Pending, decode};
-use crate::transact::{Decided, get, now};
+use crate::transact::{Decided, Trouble, get, now};
 use crate::{BlobItem, BlobPage, Entry, Failure, Include, ListBlobs, Store};
 
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,7 @@ fn page(txn: &mut Txn<'_>, address: &PathAddress, list: &ListPaths) -> Decided<P
     let PathAddress { keys, path, caller } = address;
     let at = directory(txn, keys, caller, path)?.ok_or(Refusal::BlobNotFound)?;
     if !at.is_directory {
-        return Err(Refusal::BlobNotFound.into());
+        return page_of_file(txn, address, at);
     }
     let after = list.continuation.as_deref().map(|token| token_path(token).map(|path| segments(&path))).transpose()?;
     let mut found = PathPage::default();
@@ -132,6 +132,15 @@ fn page(txn: &mut Txn<'_>, address: &PathAddress, list: &ListPaths) -> Decided<P
     Ok(found)
 }
 
+/// A file is listed as itself: Hadoop asks for the status of a file so. By the directory's right, because that is what is shown.
+fn page_of_file(txn: &mut Txn<'_>, address: &PathAddress, at: NodeId) -> Decided<PathPage> {
+    let PathAddress { keys, path, caller } = address;
+    let Standing { blob, node, .. } = standing(txn, keys, at.id)?.ok_or(Refusal::BlobNotFound)?;
+    permit(caller, &tree::node(txn, keys, node.parent)?.access, Right::List)?;
+    let item = PathItem { path: path.to_string(), blob, node: Some(node), is_directory: false };
+    Ok(PathPage { items: vec![item], next: None })
+}
+
 fn token_path(token: &str) -> Result<String, Refusal> {
     String::from_utf8(decode_marker(token)?).map_err(|_| Refusal::InvalidContinuation)
 }
@@ -152,7 +161,7 @@ impl Within {
 /// List Blobs of a file system. Flat, directories are entries like files; by delimiter, they are prefixes with properties.
 pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &ListBlobs) -> Decided<BlobPage> {
     if list.include.deleted_only {
-        return list_removed(txn, keys, list);
+        return list_removed(txn, keys, caller, list);
     }
     let mut page = BlobPage { entries: Vec::new(), next: None };
     let within = Within::of(&list.prefix)?;
@@ -236,7 +245,7 @@ fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include:
 }
 
 /// Paths that were deleted and can be brought back, by path and time.
-fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, list: &ListBlobs) -> Decided<BlobPage> {
+fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &ListBlobs) -> Decided<BlobPage> {
     let mut page = BlobPage { entries: Vec::new(), next: None };
     let all = keys.removed_under(&list.prefix);
     let from = match &list.marker {
@@ -253,7 +262,7 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, list: &ListBlobs) -> Decided
             break;
         }
         let Some((path, deletion, removed)) = read(&key, &bytes)? else { continue };
-        if removed.deleted.is_over(now(txn)) {
+        if removed.deleted.is_over(now(txn)) || !may_list(txn, keys, caller, &path)? {
             continue;
         }
         let Some(standing) = tree::standing(txn, keys, removed.node.id)? else { continue };
@@ -268,4 +277,17 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, list: &ListBlobs) -> Decided
         })));
     }
     Ok(page)
+}
+
+/// Whether a caller that is bound by lists may know of a name: by the right to list the lowest directory above it that is there.
+fn may_list(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, path: &str) -> Decided<bool> {
+    if !caller.is_bound {
+        return Ok(true);
+    }
+    let above = match locate(txn, keys, caller, &LakePath::parse(path)?) {
+        Ok(Found::Spot(Spot { parent, .. }) | Found::Missing { parent, .. }) => parent,
+        Ok(Found::Root | Found::NotDirectory) | Err(Trouble::Refused(_)) => return Ok(false),
+        Err(trouble) => return Err(trouble),
+    };
+    Ok(permit(caller, &tree::node(txn, keys, above)?.access, Right::List).is_ok())
 }

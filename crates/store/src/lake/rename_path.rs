@@ -4,7 +4,7 @@
 use lazuli_engine::Txn;
 use lazuli_model::Refusal;
 use lazuli_model::blob::Blob;
-use lazuli_model::lake::{RenamePath, Right, permit, permit_removal, permit_rename};
+use lazuli_model::lake::{RenameMode, RenamePath, Right, permit, permit_removal, permit_rename};
 
 use super::address::PathAddress;
 use super::tree::{self, Standing, is_empty, link, lookup, standing, unlink};
@@ -23,13 +23,10 @@ impl Store {
         let (Address::Path(source), Address::Path(target)) = (source, target) else {
             return Err(Refusal::HierarchicalNamespaceNotEnabled.into());
         };
-        permit_rename(&from.path, &to.path).or_else(|refusal| match source.keys == target.keys {
-            true => Err(refusal),
-            false => Ok(()),
-        })?;
         if source.keys != target.keys {
             return super::between::rename(self, source, target, rename).await;
         }
+        permit_rename(&from.path, &to.path)?;
         let partition = source.keys.partition();
         let (blob, trash) = self.transact(partition, move |txn| within(txn, &source, &target, &rename)).await?;
         self.hint_left(trash);
@@ -46,7 +43,11 @@ fn within(
     let keys = &source.keys;
     let moved = lookup(txn, keys, &source.caller, &source.path)?;
     let making = match &moved {
-        Some(_) => Some(target.existing_parent(txn)?),
+        Some(_) => {
+            let target = destination(txn, source, target, rename)?;
+            permit_rename(&source.path, &target.path)?;
+            Some(target.existing_parent(txn)?)
+        }
         None => None,
     };
     let onto = match making.as_ref().and_then(|making| making.entry) {
@@ -80,6 +81,22 @@ fn within(
         txn.put(keys.blob(moved.id).base(), encode(&blob));
     }
     Ok((blob, garbage))
+}
+
+/// Where a rename leads to: into a directory that is there, if that is how it was asked for.
+pub(super) fn destination(
+    txn: &mut Txn<'_>,
+    source: &PathAddress,
+    target: &PathAddress,
+    rename: &RenamePath,
+) -> Decided<PathAddress> {
+    if rename.mode == RenameMode::Legacy {
+        return Ok(target.clone());
+    }
+    let there = lookup(txn, &target.keys, &target.caller, &target.path)?;
+    let is_directory = there.is_some_and(|there| there.node.is_directory);
+    let path = rename.destination(&source.path, &target.path, is_directory)?;
+    Ok(PathAddress { path, ..target.clone() })
 }
 
 fn permit_ends(

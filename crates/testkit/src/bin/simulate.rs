@@ -1,13 +1,13 @@
 //! `simulate SEED` lives one world and says what came of it; `simulate --seeds N [--from SEED]` lives many. With `--disk` in
 //! front, over the embedded engine on a disk that loses its power; with `--gateways`, several stores over one engine, which stall and die;
-//! with `--doors`, clients of SMB and of REST on one file.
+//! with `--doors`, clients of SMB and of REST on one file; with `--lake`, clients of a file system by Data Lake's door and Blob's.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lazuli_testkit::sim::{Report, disk, doors, gateways, run};
+use lazuli_testkit::sim::{Report, disk, doors, gateways, lake, run};
 
-const USAGE: &str = "simulate [--disk | --gateways | --doors] [SEED | --seeds N [--from SEED]]";
+const USAGE: &str = "simulate [--disk | --gateways | --doors | --lake] [SEED | --seeds N [--from SEED]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         ["--disk", rest @ ..] => (true, run, rest),
         ["--gateways", rest @ ..] => (false, gateways::run, rest),
         ["--doors", rest @ ..] => (false, doors::run, rest),
+        ["--lake", rest @ ..] => (false, lake::run, rest),
         rest => (false, run, rest),
     };
     let (from, count) = match words {

@@ -16,6 +16,7 @@ mod explained;
 mod faults;
 pub mod gateways;
 mod handles;
+pub mod lake;
 mod lease;
 mod object;
 mod queue;

@@ -1,6 +1,5 @@
 use super::*;
 use crate::blob::Kind;
-use crate::lake::LakePath;
 
 fn at(ticks: u64) -> Timestamp {
     Timestamp::from_ticks(ticks)
@@ -202,5 +201,39 @@ fn what_becomes_of_the_lease() {
         let decided = append.decide(Some((&current, false)), at(5));
         let got = decided.map(|(blob, renewed)| (blob.lease != Lease::Available, renewed));
         assert_eq!(got, want, "{current:?} {action:?}");
+    }
+}
+
+/// Who may write to a directory may make it again, and owns it no more than before.
+#[test]
+fn a_directory_that_is_made_again_stays_its_owners() {
+    let caller = |oid: &str| Caller { oid: Some(oid.into()), groups: Vec::new(), is_bound: true };
+    let parent = AccessControl::new("root", "root", Mode::of(0o777));
+    let before = AccessControl::new("alice", "alice", Mode::of(0o777));
+    let plain = CreatePath::plain(true);
+    let open = CreatePath { permissions: Some(Mode::of(0o700)), ..CreatePath::plain(true) };
+    let list = CreatePath { acl: Some(Acl::parse("other::rwx", false).unwrap()), ..CreatePath::plain(true) };
+    for create in [&plain, &open] {
+        assert_eq!(create.access(&parent, Some(&before), &caller("bob")), Ok(before.clone()));
+    }
+    assert_eq!(list.access(&parent, Some(&before), &caller("bob")), Err(Refusal::AuthorizationPermissionMismatch));
+    assert_eq!(plain.access(&parent, Some(&before), &caller("alice")), Ok(before.clone()));
+    let changed = open.access(&parent, Some(&before), &caller("alice")).unwrap();
+    assert_eq!((changed.owner.as_str(), changed.permissions().as_str()), ("alice", "rwx------"));
+    assert_eq!(plain.access(&parent, None, &caller("bob")).unwrap().owner, "bob");
+}
+
+/// As `mv` has it, or always the name that was asked for.
+#[test]
+fn where_a_rename_leads_to() {
+    let path = |text| LakePath::parse(text).unwrap();
+    for (mode, is_directory, want) in [
+        (RenameMode::Legacy, true, "to"),
+        (RenameMode::Legacy, false, "to"),
+        (RenameMode::Posix, true, "to/b"),
+        (RenameMode::Posix, false, "to"),
+    ] {
+        let rename = RenamePath { mode, ..RenamePath::default() };
+        assert_eq!(rename.destination(&path("a/b"), &path("to"), is_directory), Ok(path(want)), "{mode:?}");
     }
 }

@@ -144,7 +144,7 @@ impl Move {
                 let keys = &this.target.keys;
                 let row = keys.arriving(&this.source.keys, this.id);
                 let hidden = touch(txn, &row)?.ok_or(Refusal::OperationTimedOut)?;
-                let Arriving { blob, parent, name, replaced } = arriving(txn, &this.target, Some(&moved), &rename)?;
+                let Arriving { blob, parent, name, replaced } = arriving(txn, &this.target, &moved, &rename)?;
                 let left = match replaced {
                     Some(id) => remove(txn, keys, id)?,
                     None => None,

@@ -116,6 +116,51 @@ impl World {
             }
         }
     }
+
+    /// Some days pass, and the last gateway does all that is left to do.
+    async fn let_days_pass(&self, last: &Gateway) {
+        for _ in 0..4 {
+            // Nobody else counts heartbeats any more.
+            self.ticks.fetch_add((DAY + 60) * SECOND, SeqCst);
+            self.pass(15 * 60).await;
+        }
+        last.rest().await;
+    }
+
+    /// Days later the whole-store check finds nothing, and nothing is left over.
+    pub async fn end(&self, last: &Gateway) -> Result<(), String> {
+        self.let_days_pass(last).await;
+        self.nothing_is_left(last).await
+    }
+
+    async fn nothing_is_left(&self, last: &Gateway) -> Result<(), String> {
+        let audit = last.store.audit(&mut |_| {}).await.map_err(|failure| format!("the check failed: {failure:?}"))?;
+        if let Some(what) = audit.damage.first() {
+            return Err(format!("{} things are wrong, first: {what}", audit.damaged));
+        }
+        let known: std::collections::BTreeSet<u64> = audit.known.iter().map(|(extent, _)| *extent).collect();
+        if let Some(lost) = known.iter().find(|extent| !self.content.extents().contains(extent)) {
+            return Err(format!("piece {lost} is named, and gone"));
+        }
+        if let Some(left) = self.content.extents().iter().find(|extent| !known.contains(extent)) {
+            return Err(format!("piece {left} is left over for ever"));
+        }
+        // Garbage, dead spaces, long copies, what is unfinished, and what gateways leave.
+        for (key, _) in self.engine.entries() {
+            let is_root = key.space().0 == 0;
+            let what = match (is_root, key.column().0 & 0x7F) {
+                (false, b'd') => "garbage",
+                (false, b'g') => "a copy under way",
+                (true, b'x') => "a dead space",
+                (true, b'g') => "an unfinished copy",
+                (true, b'r' | b's') if key.is_volatile() => "a pin",
+                (true, b'W') if key.row() != last.id.to_be_bytes()[..] => "a dead gateway",
+                _ => continue,
+            };
+            return Err(format!("{what} is left over for ever: {key:?}"));
+        }
+        Ok(())
+    }
 }
 
 /// A clock that is so much behind.
@@ -200,39 +245,10 @@ async fn settle(world: &Arc<World>, chance: &mut Chance) -> Result<(), String> {
         gateway.kill();
     }
     world.pass(25 * 60).await;
-    for _ in 0..4 {
-        // Nobody else counts heartbeats any more.
-        world.ticks.fetch_add((DAY + 60) * SECOND, SeqCst);
-        world.pass(15 * 60).await;
-    }
-    last.rest().await;
+    world.let_days_pass(&last).await;
     clients::judge(world, &last).await?;
     clients::judge_feed(world, &last).await?;
-    let audit = last.store.audit(&mut |_| {}).await.map_err(|failure| format!("the check failed: {failure:?}"))?;
-    if let Some(what) = audit.damage.first() {
-        return Err(format!("{} things are wrong, first: {what}", audit.damaged));
-    }
-    let known: std::collections::BTreeSet<u64> = audit.known.iter().map(|(extent, _)| *extent).collect();
-    if let Some(lost) = known.iter().find(|extent| !world.content.extents().contains(extent)) {
-        return Err(format!("piece {lost} is named, and gone"));
-    }
-    if let Some(left) = world.content.extents().iter().find(|extent| !known.contains(extent)) {
-        return Err(format!("piece {left} is left over for ever"));
-    }
-    // Garbage, dead spaces, long copies, what is unfinished, and what gateways leave.
-    for (key, _) in world.engine.entries() {
-        let is_root = key.space().0 == 0;
-        let what = match (is_root, key.column().0 & 0x7F) {
-            (false, b'd') => "garbage",
-            (false, b'g') => "a copy under way",
-            (true, b'x') => "a dead space",
-            (true, b'g') => "an unfinished copy",
-            (true, b'r' | b's') if key.is_volatile() => "a pin",
-            (true, b'W') if key.row() != last.id.to_be_bytes()[..] => "a dead gateway",
-            _ => continue,
-        };
-        return Err(format!("{what} is left over for ever: {key:?}"));
-    }
+    world.nothing_is_left(&last).await?;
     // And what is there can be read.
     for writer in 0..4 {
         let _ = clients::bytes(&last.store, &at("box", &format!("w{writer}"))).await;

@@ -15,6 +15,11 @@ final class Server {
     /** What a tree of files has: empty, one byte, a block, a little more than a client's buffer, several requests. */
     static final int[] LENGTHS = {0, 1, 4096, 65537, 3_000_000};
 
+    /** The account with a hierarchical namespace. Its key is that of the other development account. */
+    static final String LAKE_ACCOUNT = "devstorelake1";
+
+    static final String LAKE_ENDPOINT = required("LAZULI_LAKE_ENDPOINT");
+
     private Server() {}
 
     static String unique() {
