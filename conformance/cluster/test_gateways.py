@@ -1,7 +1,9 @@
 """What several gateways promise together, and what their commands do."""
 
+import datetime
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -10,12 +12,12 @@ import uuid
 import pytest
 from azure.core import MatchConditions
 from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import BlobServiceClient, generate_blob_sas
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
 from conftest import BINARY
-from server import Server
+from server import KEY, Server
 
 
 def lazuli(*words, check=True, before=()):
@@ -143,3 +145,56 @@ def test_a_directory_moves_to_a_cluster_and_back(new_pool, flags, tmp_path):
     check(server.connection_string, found)
     server.stop()
     assert "nothing is damaged" in lazuli("check", "--location", back).stdout
+
+
+def objects_of(pool):
+    """The objects of a pool that hold content."""
+    listed = subprocess.run(["rados", "--conf", os.environ["LAZULI_CEPH_CONF"], "--pool", pool, "ls"], capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split() if name.startswith("c.")]
+
+
+def test_what_one_gateway_streams_another_does_not_give_back(own_fleet):
+    """A blob is deleted at one gateway while a client of the other one reads it: the reader gets all of it, and then its objects go."""
+    first, second = (BlobServiceClient.from_connection_string(own_fleet.connection_string(n), retry_total=0) for n in (0, 1))
+    content = os.urandom(64 << 20)
+    blob = first.create_container("read").upload_blob("large", content, max_concurrency=2)
+    request = f"GET /devstoreaccount1/read/large?{sas(blob)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", own_fleet.gateways[0].ports["blob"])) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        slow.sendall(request.encode())
+        answer = slow.makefile("rb")
+        assert b" 200 " in answer.readline()
+        while answer.readline().strip():
+            pass
+        received = answer.read(1 << 20)
+        second.get_blob_client("read", "large").delete_blob()
+        # Another one that nobody reads shows that the sweeper is at work: its objects go, and those of the first one stay.
+        assert len(objects_of(own_fleet.pool)) >= 16
+        second.get_container_client("read").upload_blob("other", content[:8 << 20])
+        second.get_blob_client("read", "other").delete_blob()
+
+        def look():
+            # A client that takes nothing for a minute is cut off.
+            nonlocal received
+            received += answer.read(1 << 16)
+            return len(objects_of(own_fleet.pool))
+
+        left = eventually(look, lambda count: count <= 17, "what nobody reads is not swept")
+        assert left >= 16, "what is being read was swept"
+        received += answer.read(len(content) - len(received))
+    assert received == content
+    eventually(lambda: objects_of(own_fleet.pool), lambda left: not left, "what was read is not swept")
+
+
+def sas(blob):
+    """The right to read a blob for an hour."""
+    until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    return generate_blob_sas(blob.account_name, blob.container_name, blob.blob_name, account_key=KEY, permission="r", expiry=until)
+
+
+def eventually(look, holds, otherwise, seconds=120):
+    since = time.monotonic()
+    while not holds(found := look()):
+        assert time.monotonic() - since < seconds, f"{otherwise}: {found}"
+        time.sleep(1)
+    return found

@@ -2,58 +2,19 @@
 //!
 //!     eval "$(conformance/ceph env)" && cargo test -p lazuli-rados --features cluster
 
+mod pool;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use lazuli_engine::rados::{Found, Options as EngineOptions, Pool, ReadStep, Trouble, WriteStep};
-use lazuli_engine::{BoxFuture, Clock, Engine, Rados, Stamp, suite};
-use lazuli_rados::{Cluster, Options};
-
-fn connect() -> Cluster {
-    let configuration = std::env::var("LAZULI_CEPH_CONF").expect("LAZULI_CEPH_CONF: see conformance/ceph env");
-    let pool = std::env::var("LAZULI_POOL").unwrap_or_else(|_| "lazuli".into());
-    let options =
-        Options { configuration: configuration.into(), user: "lazuli".into(), pool, patience: Duration::from_secs(30) };
-    Cluster::connect(&options).expect("the cluster of conformance/ceph is up")
-}
-
-/// A name that no run before this one has used.
-#[expect(clippy::disallowed_methods, reason = "runs of this test have to differ")]
-fn unique() -> u128 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
-    now << 16 | u128::from(NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The pool under names of this run alone, so that the suite finds its spaces empty.
-struct Apart(Cluster, u128);
-
-impl Pool for Apart {
-    fn write(&self, object: &str, steps: Vec<WriteStep>) -> BoxFuture<'static, Result<(), Trouble>> {
-        self.0.write(&format!("test.{:x}.{object}", self.1), steps)
-    }
-
-    fn read(
-        &self,
-        object: &str,
-        steps: Vec<ReadStep>,
-    ) -> BoxFuture<'static, Result<lazuli_engine::rados::Reading, Trouble>> {
-        self.0.read(&format!("test.{:x}.{object}", self.1), steps)
-    }
-
-    fn client(&self) -> Result<String, Trouble> {
-        self.0.client()
-    }
-
-    fn shut_out(&self, client: &str) -> BoxFuture<'static, Result<(), Trouble>> {
-        self.0.shut_out(client)
-    }
-}
+use lazuli_engine::content::{self, Content};
+use lazuli_engine::rados::{Found, Objects, Options, Pool, ReadStep, Trouble, WriteStep};
+use lazuli_engine::{Clock, Engine, Rados, Stamp, suite};
+use lazuli_rados::Cluster;
+use pool::{Apart, connect, unique};
 
 fn gateway(pool: &Arc<dyn Pool>, clock: Clock, split_rows: usize) -> Arc<dyn Engine> {
-    let options = EngineOptions { split_rows, ..EngineOptions::default() };
+    let options = Options { split_rows, ..Options::default() };
     Arc::new(Rados::new(pool.clone(), suite::layout, Arc::new(clock), unique(), options))
 }
 
@@ -132,22 +93,33 @@ async fn a_client_is_shut_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite() {
-    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    let pool: Arc<dyn Pool> = Arc::new(Apart::new());
     suite::all(gateway(&pool, Clock::system(), 64_000), 1).await;
 }
 
 /// Shards that are split all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_in_small_shards() {
-    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    let pool: Arc<dyn Pool> = Arc::new(Apart::new());
     suite::all(gateway(&pool, Clock::system(), 12), 2).await;
+}
+
+/// What one gateway stages, another reads and gives back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_of_content() {
+    let pool = Apart::new();
+    let gateways =
+        [pool.beside(), pool.beside()].map(|pool| Objects::new(Arc::new(pool), unique(), Arc::new(Clock::system())));
+    content::suite::all(&[&gateways[0]], 1).await;
+    let both: Vec<&dyn Content> = gateways.iter().map(|gateway| gateway as &dyn Content).collect();
+    content::suite::all(&both, 2).await;
 }
 
 /// Gateways whose clocks are five seconds and an hour apart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gateways_with_clocks_of_their_own() {
     const SECOND: u64 = 10_000_000;
-    let pool: Arc<dyn Pool> = Arc::new(Apart(connect(), unique()));
+    let pool: Arc<dyn Pool> = Arc::new(Apart::new());
     let gateways =
         [3_600, 5, 0].map(|ahead| gateway(&pool, Clock::new(move || Stamp(SECOND * (100_000 + ahead))), 64_000));
     let mut last = Stamp(0);

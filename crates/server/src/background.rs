@@ -75,16 +75,15 @@ async fn attend_once(store: &Store, gateway: u128, is_first: bool) -> Result<u64
 #[expect(clippy::disallowed_methods, reason = "the background loop")]
 async fn sweep_forever(data: &Data) {
     let store = &data.store;
+    // What another gateway may read waits for its heartbeats.
+    let rest = if store.is_shared() { Duration::from_secs(HEARTBEAT_SECONDS) } else { REST };
     loop {
-        if !is_ours(data, "sweep").await {
-            tokio::time::sleep(PATIENCE).await;
-            continue;
-        }
-        match store.sweep_step().await {
+        let swept = if is_ours(data, "sweep").await { store.sweep_step().await } else { store.sweep_own_step().await };
+        match swept {
             Ok(true) => tokio::task::yield_now().await,
             Ok(false) => {
                 // Woken or not, there may be something.
-                let _ = timeout(REST, store.sweep_wanted()).await;
+                let _ = timeout(rest, store.sweep_wanted()).await;
                 tokio::time::sleep(GATHER).await;
             }
             Err(failure) => {

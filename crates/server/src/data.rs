@@ -76,7 +76,7 @@ impl Data {
         let engine = Arc::new(engine);
         let content = rados::Objects::new(pool, gateway, clock);
         engine.commits_while(content.clone());
-        let store = Store::new(engine.clone(), Arc::new(content.clone()));
+        let store = Store::new(engine.clone(), Arc::new(content.clone())).shared_as(gateway);
         let told = engine.clone();
         let clock = Box::new(move || told.clock());
         Ok(Self {

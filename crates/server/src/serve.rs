@@ -116,10 +116,15 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     if let Some(lab) = &lab {
         edge.rehearse(lab.clone());
     }
-    edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
-    edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     // What a file system and a process's memory hold is nobody else's.
     let alone = !matches!(settings.place, Place::Cluster(_));
+    if !alone {
+        // Before it serves: sweepers elsewhere wait only for readers of gateways that they have heard of.
+        let told = data.store.beat(gateway, true).await;
+        told.map_err(|failure| format!("other gateways cannot be told that this one is there: {failure:?}"))?;
+    }
+    edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
+    edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
     let recorder = edge.recorder().cloned();
     let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption, recorder);

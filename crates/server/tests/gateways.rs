@@ -3,7 +3,7 @@
 //! is true, so nothing acknowledged is lost, nothing happens twice, and nothing refused is seen.
 //!
 //! `conformance/histories` runs it. Needs LAZULI_CEPH_CONF, LAZULI_POOL and LAZULI_CEPH, where the cluster's files are: `conformance/ceph env` says
-//! them. LAZULI_TORTURE_SECONDS says how long each bad day lasts.
+//! them. LAZULI_TORTURE_SECONDS says how long each bad day lasts; LAZULI_BINARY is the gateway, if it is not the one that was built for this test.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,7 +18,6 @@ use lazuli_testkit::client::Client;
 use lazuli_testkit::linear::{Event, Specification, check_within};
 use lazuli_testkit::process::{Directory, Server};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_lazuli");
 const GATEWAYS: usize = 3;
 const WORKERS: usize = 6;
 /// Blobs that are fought over at once.
@@ -101,6 +100,10 @@ struct World {
     stop: AtomicBool,
 }
 
+fn binary() -> String {
+    std::env::var("LAZULI_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_lazuli").into())
+}
+
 fn cluster(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: see conformance/ceph env"))
 }
@@ -171,7 +174,7 @@ impl World {
         std::fs::create_dir_all(&directory).expect("a directory");
         // A cluster in trouble may not let one in at once.
         for _ in 0..20 {
-            match Server::launch(Server::command(&before, BINARY, &directory, &all)) {
+            match Server::launch(Server::command(&before, &binary(), &directory, &all)) {
                 Ok(server) => return server,
                 Err(error) => println!("a gateway did not start: {error}"),
             }

@@ -5,6 +5,8 @@
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use lazuli_model::blob::{ContentHeaders, Encryption, ReadBlob};
 use lazuli_model::lake::{
@@ -264,10 +266,11 @@ impl Run {
     }
 }
 
-async fn program(world: World, seed: u64, steps: usize) {
+async fn program(world: World, seed: u64, steps: usize) -> World {
     file_system(&world).await;
     let mut run = Run { world, random: Random(seed), tree: Tree::new() };
     for step in 0..steps {
+        run.world.next_gateway();
         run.step().await;
         if step % 20 == 19 {
             run.compare().await;
@@ -283,21 +286,38 @@ async fn program(world: World, seed: u64, steps: usize) {
     }
     assert_eq!(paths(&run.world.store, "").await, Vec::<String>::new());
     run.world.sweep().await;
+    run.world
+}
+
+fn assert_bare(world: &World) {
     // The root directory, the account and the container.
-    assert_eq!((run.world.rows().as_str(), run.world.content.size()), ("M1 a1 b1 c1", 0));
+    assert_eq!((world.rows().as_str(), world.content.size()), ("M1 a1 b1 c1", 0));
 }
 
 #[tokio::test]
 async fn programs_agree_with_the_reference() {
     for seed in 0..12 {
-        program(World::plain(), seed, 120).await;
+        assert_bare(&program(World::plain(), seed, 120).await);
     }
 }
 
 #[tokio::test]
 async fn programs_agree_on_a_cluster() {
     for seed in 0..4 {
-        program(World::distributed(seed), 100 + seed, 60).await;
+        assert_bare(&program(World::distributed(seed), 100 + seed, 60).await);
+    }
+}
+
+/// On a world of several gateways, each step by the next one.
+pub async fn program_in_turns(gateways: Vec<Store>, ticks: Arc<AtomicU64>, seed: u64, steps: usize) {
+    program(World::shared(gateways, ticks), seed, steps).await;
+}
+
+#[tokio::test]
+async fn programs_agree_when_gateways_take_turns() {
+    for seed in 0..4 {
+        let (gateways, ticks) = World::gateways(seed);
+        program_in_turns(gateways, ticks, 200 + seed, 60).await;
     }
 }
 

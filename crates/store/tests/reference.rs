@@ -7,12 +7,14 @@ mod sparse_steps;
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use lazuli_model::blob::*;
 use lazuli_model::conditions::Match;
 use lazuli_model::lease::{Action, Length};
 use lazuli_model::{BlockId, Conditions, Lease, LeaseId, Metadata, Refusal, Tags, Timestamp};
-use lazuli_store::{Entry, Failure, Include, ListBlobs};
+use lazuli_store::{Entry, Failure, Include, ListBlobs, Store};
 use world::*;
 
 #[derive(Clone)]
@@ -617,6 +619,7 @@ async fn program(world: World, seed: u64, steps: usize) {
     let before = world.rows();
     let mut run = Run::new(world, keeping, seed);
     for _ in 0..steps {
+        run.world.next_gateway();
         run.step().await;
     }
     run.end(&before).await;
@@ -635,5 +638,19 @@ async fn random_programs_agree_on_a_cluster_too() {
     for seed in 1000..1150 {
         println!("seed {seed}");
         program(World::distributed(seed), seed, 80).await;
+    }
+}
+
+/// On a world of several gateways, each step by the next one.
+pub async fn program_in_turns(gateways: Vec<Store>, ticks: Arc<AtomicU64>, seed: u64, steps: usize) {
+    program(World::shared(gateways, ticks), seed, steps).await;
+}
+
+#[tokio::test]
+async fn random_programs_agree_when_gateways_take_turns() {
+    for seed in 2000..2020 {
+        println!("seed {seed}");
+        let (gateways, ticks) = World::gateways(seed);
+        program_in_turns(gateways, ticks, seed, 80).await;
     }
 }

@@ -7,13 +7,13 @@ mod share;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use disk::Directory;
 use lazuli_model::file::*;
 use lazuli_model::{Refusal, Timestamp};
-use lazuli_store::Failure;
+use lazuli_store::{Failure, Store};
 use share::*;
 use world::*;
 
@@ -275,6 +275,7 @@ async fn program(world: World, seed: u64, steps: usize) -> Run {
     world.create_share(1).await;
     let mut run = Run { world, random: Random(seed), tree: Tree::new(), snapshots: BTreeMap::new() };
     for step in 0..steps {
+        run.world.next_gateway();
         run.step().await;
         if step % 10 == 9 {
             run.check().await;
@@ -307,6 +308,19 @@ async fn random_programs_on_an_engine_with_the_manners_of_a_cluster() {
         let run = program(World::distributed(seed), seed + 1000, 80).await;
         let rows = run.world.rows();
         assert!(is_bare(&rows), "seed {seed}: {rows}");
+    }
+}
+
+/// On a world of several gateways, each step by the next one.
+pub async fn program_in_turns(gateways: Vec<Store>, ticks: Arc<AtomicU64>, seed: u64, steps: usize) {
+    program(World::shared(gateways, ticks), seed, steps).await;
+}
+
+#[tokio::test]
+async fn random_programs_agree_when_gateways_take_turns() {
+    for seed in 0..4 {
+        let (gateways, ticks) = World::gateways(seed);
+        program_in_turns(gateways, ticks, seed + 2000, 80).await;
     }
 }
 

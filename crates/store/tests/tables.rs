@@ -224,6 +224,23 @@ async fn and_on_an_engine_with_the_manners_of_a_cluster() {
     }
 }
 
+/// Each step by the next of several gateways.
+pub async fn program_in_turns(gateways: Vec<Store>, seed: u64, steps: usize) {
+    let mut run = Run::new(gateways[0].clone(), seed).await;
+    for step in 0..steps {
+        run.store = gateways[step % gateways.len()].clone();
+        run.step().await;
+    }
+}
+
+#[tokio::test]
+async fn and_when_gateways_take_turns() {
+    for seed in 0..4 {
+        let engine: Arc<dyn Engine> = Arc::new(Memory::distributed(lazuli_store::layout, seed));
+        program_in_turns([1, 2].map(|id| over(engine.clone()).shared_as(id)).into(), seed, 150).await;
+    }
+}
+
 #[tokio::test]
 async fn and_on_the_embedded_engine_across_a_restart() {
     let directory = Directory::new("reference");

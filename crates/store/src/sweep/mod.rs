@@ -167,18 +167,28 @@ impl Store {
     /// A bounded piece of background work. True when there is more to do right now. After a failure nothing is lost:
     /// it is found again by the next round.
     pub async fn sweep_step(&self) -> Result<bool, Failure> {
+        self.sweep_a_step(true).await
+    }
+
+    /// The part of it that this gateway knows of because its own operations left it. Of several gateways one does the rest too, the
+    /// rounds over everything and what dead gateways left: else what is deleted at the others would wait for the next round.
+    pub async fn sweep_own_step(&self) -> Result<bool, Failure> {
+        self.sweep_a_step(false).await
+    }
+
+    async fn sweep_a_step(&self, everything: bool) -> Result<bool, Failure> {
         // An open that waits for a client to answer looks at the time again.
         self.breaks.settle();
         let mut progress = self.sweep.turn.lock().await;
-        let stepped = self.step(&mut progress).await;
+        let stepped = self.step(&mut progress, everything).await;
         if stepped.is_err() {
             self.sweep.with(|hints| hints.round = true);
         }
         stepped
     }
 
-    async fn step(&self, progress: &mut Progress) -> Result<bool, Failure> {
-        if self.settle_step(&mut progress.settling).await? {
+    async fn step(&self, progress: &mut Progress, everything: bool) -> Result<bool, Failure> {
+        if everything && self.settle_step(&mut progress.settling).await? {
             return Ok(true);
         }
         progress.admit_rested(&self.sweep, self.now());
@@ -200,7 +210,7 @@ impl Store {
             }
             return Ok(true);
         }
-        self.round_step(progress, now).await
+        if everything { self.round_step(progress, now).await } else { Ok(false) }
     }
 }
 

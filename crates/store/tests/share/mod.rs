@@ -6,7 +6,7 @@ use lazuli_model::file::*;
 use lazuli_model::{AccountName, Metadata, Refusal, Timestamp};
 use lazuli_store::{Failure, FileAt, ListEntries, ShareAt};
 
-use crate::world::World;
+use super::world::World;
 
 pub fn share_at() -> ShareAt {
     ShareAt { account: AccountName::parse("account").unwrap(), share: ShareName::parse("box").unwrap() }

@@ -20,6 +20,8 @@ pub struct World {
     pub store: Store,
     pub engine: Arc<Memory>,
     pub content: content::Memory,
+    /// Stores that share another engine and another content, and take turns being `store`.
+    gateways: VecDeque<Store>,
     ticks: Arc<AtomicU64>,
 }
 
@@ -43,7 +45,30 @@ impl World {
         let wall = ticks.clone();
         let engine = Arc::new(engine(Clock::new(move || Stamp(wall.load(Ordering::Relaxed)))));
         let content = content::Memory::new();
-        Self { store: Store::new(engine.clone(), Arc::new(content.clone())), engine, content, ticks }
+        let store = Store::new(engine.clone(), Arc::new(content.clone()));
+        Self { store, engine, content, gateways: VecDeque::new(), ticks }
+    }
+
+    /// Two gateways to one engine with the manners of a cluster, and the time that they go by.
+    pub fn gateways(seed: u64) -> (Vec<Store>, Arc<AtomicU64>) {
+        let world = Self::distributed(seed);
+        let gateway = |id| Store::new(world.engine.clone(), Arc::new(world.content.clone())).shared_as(id);
+        (vec![gateway(1), gateway(2)], world.ticks)
+    }
+
+    /// A world of these stores, which take turns. They have to go by `ticks`.
+    pub fn shared(gateways: impl IntoIterator<Item = Store>, ticks: Arc<AtomicU64>) -> Self {
+        let mut world = Self { gateways: gateways.into_iter().collect(), ticks, ..Self::plain() };
+        world.next_gateway();
+        world
+    }
+
+    /// What comes next is asked of another gateway, if there are several.
+    pub fn next_gateway(&mut self) {
+        if let Some(next) = self.gateways.pop_front() {
+            self.store = next.clone();
+            self.gateways.push_back(next);
+        }
     }
 
     pub fn advance_seconds(&self, seconds: u64) {
