@@ -14,7 +14,7 @@ const ALL: u32 = 0x1f_01ff;
 const READ: u32 = 0x12_0089;
 
 fn me() -> Principal {
-    Principal::of_account(&AccountName::parse("me").unwrap())
+    Principal::of_account(&AccountName::parse("mine").unwrap())
 }
 
 /// What a handle that nobody shares rights with asks for.

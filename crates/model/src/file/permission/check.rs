@@ -207,12 +207,12 @@ mod tests {
     const READ: u32 = 0x12_0089;
 
     fn me() -> Principal {
-        Principal::of_account(&AccountName::parse("me").expect("a name"))
+        Principal::of_account(&AccountName::parse("mine").expect("a name"))
     }
 
     /// `ME` is the SID of who asks, `YOU` that of somebody else.
     fn sddl(text: &str) -> Sddl {
-        let you = Principal::of_account(&AccountName::parse("you").expect("a name")).user.to_text();
+        let you = Principal::of_account(&AccountName::parse("yours").expect("a name")).user.to_text();
         let text = text.replace("ME", &me().user.to_text()).replace("YOU", &you);
         Sddl::parse(&text, Format::Sddl).expect("a descriptor")
     }

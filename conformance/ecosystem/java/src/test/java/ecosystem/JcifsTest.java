@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import com.azure.storage.file.share.ShareServiceClientBuilder;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Arrays;
@@ -47,7 +46,7 @@ class JcifsTest {
     @ValueSource(strings = {"SMB202", "SMB210", "SMB300", "SMB302", "SMB311"})
     void tree(String dialect) throws Exception {
         String name = Server.unique();
-        new ShareServiceClientBuilder().connectionString(Server.CONNECTION_STRING).buildClient().createShare(name);
+        ShareTest.service().createShare(name);
         CIFSContext context = context(dialect, Server.KEY);
         try (SmbFile deep = new SmbFile(url(name + "/tree/deep/"), context)) {
             deep.mkdirs();

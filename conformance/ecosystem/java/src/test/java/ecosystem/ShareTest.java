@@ -28,7 +28,7 @@ class ShareTest {
     private final ShareClient share = service().createShare(Server.unique());
 
     /** This SDK keeps no port and no path of a file endpoint. So it is given the account's host name, and sent to the port afterwards. */
-    private static ShareServiceClient service() {
+    static ShareServiceClient service() {
         URI served = URI.create(Server.FILE_ENDPOINT);
         String host = Server.ACCOUNT + ".file.localhost";
         HttpPipelinePolicy toThePort = (call, next) -> {

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import com.azure.storage.file.share.ShareServiceClientBuilder;
 import com.hierynomus.msdtyp.AccessMask;
 import com.hierynomus.msfscc.fileinformation.FileIdBothDirectoryInformation;
 import com.hierynomus.mssmb2.SMB2CreateDisposition;
@@ -56,7 +55,7 @@ class SmbjTest {
     @CsvSource({"SMB_2_1,false", "SMB_3_0,false", "SMB_3_0,true", "SMB_3_1_1,false", "SMB_3_1_1,true"})
     void tree(SMB2Dialect dialect, boolean encrypted) throws Exception {
         String name = Server.unique();
-        new ShareServiceClientBuilder().connectionString(Server.CONNECTION_STRING).buildClient().createShare(name);
+        ShareTest.service().createShare(name);
         SmbConfig config = SmbConfig.builder()
                 .withDialects(dialect)
                 .withSigningRequired(true)
