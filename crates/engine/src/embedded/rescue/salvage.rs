@@ -106,6 +106,10 @@ fn copy_extents(from: &Path, to: &Path, report: &mut Report) -> Result<()> {
         report.extents += 1;
         let target = to.join(&name);
         let source = match File::open(&path) {
+            Ok(source) if !source.metadata().is_ok_and(|found| found.is_file()) => {
+                report.add(&path, "all of it is lost (it is no file)");
+                continue;
+            }
             Ok(source) => source,
             Err(error) => {
                 report.add(&path, format!("all of it is lost ({error})"));
@@ -134,7 +138,9 @@ fn copy_sparse(source: &File, to: &Path) -> std::io::Result<u64> {
     let length = source.metadata()?.len();
     target.set_len(length)?;
     let (mut at, mut lost) = (0, 0);
-    while let Ok(data) = seek(source, SeekFrom::Data(at)) {
+    while at < length
+        && let Ok(data) = seek(source, SeekFrom::Data(at))
+    {
         let end = seek(source, SeekFrom::Hole(data)).unwrap_or(length);
         lost += read_around(source, data, end, |place, part| target.write_all_at(part, place))?;
         at = end;

@@ -336,7 +336,7 @@ fn nobody_lends_a_right_by_naming_its_owner() {
     let terms = Terms {
         signed: Signed::Container,
         letters: Letters::parse("r"),
-        times: Times { start: None, expiry: None },
+        times: Times { start: None, expiry: Timestamp::parse_iso("2099-01-01T00:00:00Z") },
         policy: None,
     };
     let sas = ServiceSas { version: Version::NEWEST, terms, overrides: Default::default() };
