@@ -431,7 +431,7 @@ async fn a_break_that_is_not_acknowledged_ends() {
     world.close(&silent).await;
 }
 
-/// Who comes after a client has given something up finds what those have done who waited for it (smb2.lease.rename_wait).
+/// Who comes after a client has given something up finds what those have done who waited for it.
 #[tokio::test]
 async fn who_waited_goes_first() {
     for by_closing in [false, true] {
