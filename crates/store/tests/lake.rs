@@ -451,7 +451,7 @@ async fn lists_are_asked_for_what_was_deleted() {
         let set = SetAccessControl { permissions: Some(Mode::of(mode)), ..Default::default() };
         world.store.set_access_control(&at(path), set).await.unwrap();
     };
-    let alice = world.store.acting_for(bound("alice"));
+    let alice = world.store.acting_for(RequestContext { caller: bound("alice").into(), ..RequestContext::default() });
     let known = async || {
         let include = Include { deleted_only: true, ..Include::default() };
         let list = ListBlobs { most: 10, include, ..ListBlobs::default() };

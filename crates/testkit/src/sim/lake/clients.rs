@@ -10,7 +10,9 @@ use lazuli_model::lake::{
     AppendData, Caller, CreatePath, FlushData, LakePath, Mode, RenameMode, RenamePath, SetAccessControl,
 };
 use lazuli_model::{BlobName, Conditions, Refusal, Tags};
-use lazuli_store::{BlobAt, Broken, DeletePath, Entry, Failure, ListBlobs, ListPaths, PathAt, Received, Source, Store};
+use lazuli_store::{
+    BlobAt, Broken, DeletePath, Entry, Failure, ListBlobs, ListPaths, PathAt, Received, RequestContext, Source, Store,
+};
 
 use super::reference::{Answer, CALLERS, Call, LakeCall, OWNER};
 use super::{Shore, container_at};
@@ -120,7 +122,7 @@ pub async fn one(id: usize, shore: &Shore, gateway: &Gateway, asked: LakeCall) -
         Some(oid) => Caller { oid: Some(oid.into()), groups: Vec::new(), is_bound: true },
         None => Caller::superuser(),
     };
-    let store = gateway.store.acting_for(caller);
+    let store = gateway.store.acting_for(RequestContext { caller: caller.into(), ..RequestContext::default() });
     let called = shore.next();
     let answer = ask(&store, &asked.call).await;
     let looks = matches!(asked.call, Call::Read { .. } | Call::List | Call::ListBlobs);
