@@ -339,7 +339,9 @@ fn delete(state: &State, by: u8, path: &str, recursive: bool) -> Result<State, W
     }
     free(why)?;
     let mut next = state.clone();
-    below.iter().chain([&path.to_owned()]).for_each(|gone| drop(next.tree.remove(gone)));
+    for gone in below.iter().map(String::as_str).chain([path]) {
+        next.tree.remove(gone);
+    }
     Ok(next)
 }
 
