@@ -232,6 +232,17 @@ impl Site {
         Request { right, ..request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200) }
     }
 
+    /// Any thousand of `count` blobs with consecutive names.
+    #[cfg(feature = "rados")]
+    pub fn list_thousand(&self, container: &str, count: u64) -> Request {
+        const PREFIX: &str = "prefix=n";
+        let zeros = "0".repeat(DIGITS - 3);
+        let query = format!("restype=container&comp=list&maxresults=1000&{PREFIX}{zeros}&{}", sas());
+        let request = request("GET", &format!("/{ACCOUNT}/{container}?{query}"), "", 200);
+        let digits = vec![Digits { at: behind(&request.head, PREFIX), count: DIGITS - 3, unit: 1000 }];
+        Request { digits, population: Some(count), right: Right::Elements("Blob", count.min(1000)), ..request }
+    }
+
     /// The first page of a container that has more.
     pub fn list_versions(&self, container: &str, page: u64) -> Request {
         let query = format!("restype=container&comp=list&include=versions&maxresults={page}&{}", sas());

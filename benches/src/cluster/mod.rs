@@ -1,8 +1,11 @@
 //! `lazuli-benches cluster`: one, two and three gateways on a Ceph cluster, beside librados doing the same objects and rows, and beside
 //! Ceph's own gateway for S3. All share the machine with the cluster.
 //!
+//! With `--fill`: one container of so many blobs, and what a page of its listing costs (`fill`).
+//!
 //! The bucket of the S3 gateway is open to everybody, so that its requests need no signature; Lazuli checks a SAS in each.
 
+mod fill;
 mod raw;
 
 use crate::azure::{Call, Client};
@@ -15,8 +18,8 @@ use crate::server::{Launch, Server, ask, free_port};
 use crate::work::{SMALL, SMALL_COUNT, UPLOAD};
 use raw::{Deed, Raw};
 use std::fmt::Write as _;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -39,7 +42,10 @@ pub struct Options {
     /// Where radosgw listens (conformance/ceph s3)
     #[arg(long)]
     s3_port: Option<u16>,
-    #[arg(long, default_value_t = 4.0)]
+    /// Instead of the race: how many blobs there are in one container, one level after the other, ascending
+    #[arg(long, value_delimiter = ',')]
+    fill: Vec<u64>,
+    #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -65,13 +71,20 @@ enum Work {
 
 struct Gateways {
     servers: Vec<Server>,
-    ports: Vec<[u16; 3]>,
+    /// Of blobs, queues, tables and the console.
+    ports: Vec<[u16; 4]>,
 }
 
 pub fn run(options: &Options) -> io::Result<()> {
     let load_before = report::load_average();
     let scratch = Scratch::new(&options.stage.scratch)?;
     let gateways = start(options, &scratch)?;
+    if !options.fill.is_empty() {
+        let table = fill::run(options, &gateways, &options.fill)?;
+        let text = format!("{} Load average before the run: {load_before}.\n\n{table}", report::machine(&scratch.0));
+        println!("\n{text}");
+        return report::replace(options.report.as_deref(), "cluster-fill", &text);
+    }
     let raw = Raw::connect(options.ceph_conf.clone(), &options.pool)?;
     let s3 = options.s3_port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     prepare(&gateways, s3)?;
@@ -116,7 +129,7 @@ fn round(
     for (count, name) in NAMES.into_iter().enumerate() {
         let tally = match &row.work {
             Work::Requests(service, request, _) => {
-                spread(gateways, count + 1, service, request, numbers, row.clients, period)?
+                spread(gateways, count + 1, service, request, numbers, row.clients, period, u64::MAX)?
             }
             Work::Queue => queue(gateways, count + 1, row.clients, period)?,
         };
@@ -143,12 +156,6 @@ fn rows() -> Vec<Row> {
             work: blob(Site::Azure.get("small", SMALL_COUNT, SMALL), Bucket.get("small", SMALL_COUNT, SMALL)),
         },
         Row {
-            title: "PUT 4 MiB",
-            clients: 8,
-            deed: Deed::Write { bytes: UPLOAD },
-            work: blob(Site::Azure.put("uploads", noise(UPLOAD)), Bucket.put(noise(UPLOAD))),
-        },
-        Row {
             title: "GET 4 MiB",
             clients: 8,
             deed: Deed::Read { bytes: UPLOAD },
@@ -172,24 +179,32 @@ fn rows() -> Vec<Row> {
             deed: Deed::Change { shards: 32, bytes: 256 },
             work: Work::Requests("table", Box::new(Table("bench").insert(entity)), None),
         },
+        // Last, because it leaves the most behind.
+        Row {
+            title: "PUT 4 MiB",
+            clients: 8,
+            deed: Deed::Write { bytes: UPLOAD },
+            work: blob(Site::Azure.put("uploads", noise(UPLOAD)), Bucket.put(noise(UPLOAD))),
+        },
     ]
 }
 
 fn start(options: &Options, scratch: &Scratch) -> io::Result<Gateways> {
     let (mut servers, mut ports) = (Vec::new(), Vec::new());
     for number in 0..GATEWAYS {
-        let own = [free_port()?, free_port()?, free_port()?];
+        let own = [free_port()?, free_port()?, free_port()?, free_port()?];
         let location = scratch.0.join(format!("gateway{number}"));
         std::fs::create_dir_all(&location)?;
         let flags = format!(
             "serve --silent --host 127.0.0.1 --engine rados --pool {} --ceph-conf {} --location {} --blob-port {} --queue-port {} \
-             --table-port {} --file-port 0 --dfs-port 0 --web-port 0 --smb-port 0 --console-port 0",
+             --table-port {} --file-port 0 --dfs-port 0 --web-port 0 --smb-port 0 --console-port {}",
             options.pool,
             options.ceph_conf.display(),
             location.display(),
             own[0],
             own[1],
-            own[2]
+            own[2],
+            own[3]
         );
         let binary = options.stage.lazuli.display().to_string();
         let command: Vec<&str> = std::iter::once(binary.as_str()).chain(flags.split(' ')).collect();
@@ -201,13 +216,29 @@ fn start(options: &Options, scratch: &Scratch) -> io::Result<Gateways> {
 
 impl Gateways {
     fn at(&self, gateway: usize, service: &str) -> SocketAddr {
-        let [blob, queue, table] = self.ports[gateway];
+        let [blob, queue, table, _] = self.ports[gateway];
         let port = match service {
             "queue" => queue,
             "table" => table,
             _ => blob,
         };
         (Ipv4Addr::LOCALHOST, port).into()
+    }
+
+    /// Operators that read from the cluster, by all gateways together since they started.
+    fn reads(&self) -> io::Result<f64> {
+        let mut reads = 0.0;
+        for [.., console] in &self.ports {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, *console))?;
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text)?;
+            let line = text.lines().find_map(|line| line.strip_prefix("lazuli_cluster_reads_total "));
+            reads += line
+                .and_then(|count| count.trim().parse::<f64>().ok())
+                .ok_or_else(|| io::Error::other("a gateway does not say how often it read"))?;
+        }
+        Ok(reads)
     }
 }
 
@@ -242,6 +273,7 @@ fn call(at: SocketAddr, method: &str, path: &str, headers: &str, body: &[u8], st
 }
 
 /// The same load, with its clients spread over some gateways.
+#[expect(clippy::too_many_arguments, reason = "a load, in parts")]
 fn spread(
     gateways: &Gateways,
     count: usize,
@@ -250,13 +282,14 @@ fn spread(
     numbers: &AtomicU64,
     clients: usize,
     period: Duration,
+    limit: u64,
 ) -> io::Result<Tally> {
     let tallies: io::Result<Vec<Tally>> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..count)
             .map(|gateway| {
                 let at = gateways.at(gateway, service);
                 let clients = clients / count + usize::from(gateway < clients % count);
-                let load = Load { at, request, numbers, clients, threads: 1, period, limit: u64::MAX };
+                let load = Load { at, request, numbers, clients, threads: 1, period, limit };
                 scope.spawn(move || load.run())
             })
             .collect();

@@ -72,7 +72,7 @@ impl Raw {
             Deed::Change { bytes, .. } | Deed::Write { bytes } => bytes,
             Deed::Rows | Deed::Page | Deed::Read { .. } => 0,
         }));
-        let began = now();
+        let (began, first) = (now(), self.numbers.load(Ordering::Relaxed));
         let times = self.runtime.block_on(async {
             let clients: Vec<_> = (0..clients)
                 .map(|_| tokio::spawn(client(self.pool.clone(), self.numbers.clone(), deed, body.clone(), period)))
@@ -87,7 +87,15 @@ impl Raw {
             Deed::Write { bytes } | Deed::Read { bytes } => bytes as u64,
             Deed::Change { .. } | Deed::Rows | Deed::Page => 0,
         };
-        Ok(Tally::of(&times, now() - began, moved * times.len() as u64))
+        let tally = Tally::of(&times, now() - began, moved * times.len() as u64);
+        if matches!(deed, Deed::Write { .. }) {
+            self.runtime.block_on(async {
+                for number in first..self.numbers.load(Ordering::Relaxed) {
+                    let _ = self.pool.write(&written(number), vec![WriteStep::Delete]).await;
+                }
+            });
+        }
+        Ok(tally)
     }
 }
 
@@ -115,7 +123,7 @@ async fn client(
                 )?;
             }
             Deed::Write { .. } => {
-                failed(pool.write(&format!("raw.w.{number}"), vec![WriteStep::Write(body.clone())]).await)?;
+                failed(pool.write(&written(number), vec![WriteStep::Write(body.clone())]).await)?;
             }
             Deed::Read { bytes } => {
                 let step = ReadStep::Bytes { offset: 0, length: bytes };
@@ -148,6 +156,10 @@ async fn change(pool: &Cluster, shard: u64, number: u64, body: &Bytes) -> io::Re
             Err(trouble) => return failed(Err(trouble)),
         }
     }
+}
+
+fn written(number: u64) -> String {
+    format!("raw.w.{number}")
 }
 
 fn key(number: u64) -> Bytes {

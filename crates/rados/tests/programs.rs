@@ -3,6 +3,8 @@
 //!
 //!     eval "$(conformance/ceph env)" && cargo test -p lazuli-rados --features cluster --test programs by_two_gateways
 
+#![expect(clippy::duplicate_mod, reason = "each of the store's test files has its own world")]
+
 #[path = "../../store/tests/lake.rs"]
 mod lake;
 mod pool;
