@@ -14,7 +14,8 @@ use lazuli_model::lake::{
 };
 use lazuli_model::{BlobName, Conditions, Refusal};
 use lazuli_store::{
-    AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, Include, ListBlobs, ListPaths, PathAt, RequestContext, Store,
+    AccessWalk, BlobAt, DeletePath, DeletedPath, Entry, Failure, Include, ListBlobs, ListPaths, PathAt, RequestContext,
+    Store,
 };
 use world::*;
 
