@@ -207,6 +207,12 @@ pub fn shown_tier(blob: &Blob, settings: &AccountSettings) -> ShownTier {
     match (blob.tier, blob.kind) {
         (Some(tier), _) => ShownTier::Set(tier),
         (None, Kind::Block) if kind.infers_block_tier() => ShownTier::Inferred(default_tier(settings.default_tier)),
+        // Rule L18: with a hierarchical namespace, other kinds are told the account's, too.
+        (None, Kind::Page { .. } | Kind::Append { .. })
+            if kind.infers_block_tier() && settings.hierarchical_namespace =>
+        {
+            ShownTier::Inferred(default_tier(settings.default_tier))
+        }
         (None, Kind::Page { .. }) if kind.infers_page_tier() => {
             ShownTier::Inferred(Tier::Premium(Premium::of_length(blob.content.length)))
         }

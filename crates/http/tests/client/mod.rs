@@ -278,7 +278,8 @@ fn sign(
     }
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     text += &format!("/{account}{path}");
-    let mut query: Vec<_> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut query: Vec<_> = pairs.map(|(name, value)| (name.to_lowercase(), value)).collect();
     query.sort_unstable();
     for (name, value) in query {
         let value = percent_encoding::percent_decode_str(value).decode_utf8().unwrap();

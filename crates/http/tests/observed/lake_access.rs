@@ -53,8 +53,8 @@ async fn l9_l10_l13_l14_access_control() {
     let before = head(&mut blob, "/tree/f").await.header("etag").unwrap_or_default().to_owned();
     let set = "/tree/f?action=setAccessControl";
     let rows: &[(Headers<'_>, &str, &str)] = &[
-        (&[("x-ms-permissions", "0777")], "rwxrwxrwx", "user::rwx,group::rwx,other::rwx"),
         (&[("x-ms-permissions", "rw---x--T")], "rw---x--T", "user::rw-,group::--x,other::---"),
+        (&[("x-ms-permissions", "0777")], "rwxrwxrwx", "user::rwx,group::rwx,other::rwx"),
         (
             &[("x-ms-acl", "user::rwx,group::r--,other::---,mask::rwx")],
             "rwxrwx---+",
