@@ -9,7 +9,7 @@ use lazuli_testkit::client::{Answer, Client, account_sas, connect, read_answer};
 use lazuli_testkit::process::{Directory, Server};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_lazuli");
-const TOKEN: &str = "an operator's token of a test";
+const TOKEN: &str = "an-operators-token-of-a-test0";
 
 fn start(name: &str) -> (Directory, Server) {
     let directory = Directory::new(env!("CARGO_TARGET_TMPDIR"), name);
