@@ -17,7 +17,7 @@ use lazuli_model::file::arbiter::{Lock, Obstacle};
 use lazuli_model::{LeaseId, Timestamp};
 use lazuli_store::{HandleAct, HandleCall, Sighted};
 
-use super::entry::{Conditional, EntityAct, EntityKey, Kind, LeaseCall, LockedRange, Message, Note, Record};
+use super::entry::{Conditional, EntityAct, EntityKey, LeaseCall, LockedRange, Message, Note, Record, RecordKind};
 use crate::auth::Identity;
 use crate::head::{Head, Query, Service, Target, guid};
 use crate::operation;
@@ -83,7 +83,7 @@ pub(super) fn encode_call(call: &HandleCall<'_>, done: impl FnOnce(&mut [u8])) {
                 request: u128::from(call.session) << 64 | u128::from(call.message),
                 row: SMB_ROWS + row.unwrap_or_default(),
                 status: 0,
-                kind: if call.refused.is_some() { Kind::Refusal } else { Kind::Change },
+                kind: if call.refused.is_some() { RecordKind::Refusal } else { RecordKind::Change },
                 address: call.peer,
                 rule: 0,
                 handle: call.handle,
@@ -130,7 +130,7 @@ struct Fixed {
     request: u128,
     row: u16,
     status: u16,
-    kind: Kind,
+    kind: RecordKind,
     address: IpAddr,
     rule: u64,
     handle: u64,
@@ -153,9 +153,9 @@ fn fixed(out: &mut Vec<u8>, fixed: &Fixed) {
         }
     };
     let kind = match fixed.kind {
-        Kind::Change => 0,
-        Kind::Refusal => 1,
-        Kind::Uncertain => 2,
+        RecordKind::Change => 0,
+        RecordKind::Refusal => 1,
+        RecordKind::Uncertain => 2,
     };
     let (version, address) = match fixed.address.to_canonical() {
         IpAddr::V4(address) => (4, address.to_ipv6_mapped().octets()),
@@ -223,11 +223,11 @@ fn texts(out: &mut Vec<u8>, note: &Note<'_>) {
     text(out, note.code);
     text(out, note.etag.unwrap_or_default());
     // What a change asked for was met, and is not looked up: most requests are plain changes.
-    if note.kind == Kind::Change && !note.lease_call {
+    if note.kind == RecordKind::Change && !note.lease_call {
         return out.extend_from_slice(&[0; 2 * ASKED.len() + 2]);
     }
     let said = |name: &str| head.text(name).unwrap_or_default();
-    let expects = note.entity.and_then(|entity| entity.expects).filter(|_| note.kind == Kind::Refusal);
+    let expects = note.entity.and_then(|entity| entity.expects).filter(|_| note.kind == RecordKind::Refusal);
     for name in ASKED {
         match expects.filter(|_| name == "if-match") {
             Some(tag) => text(out, &tag.to_string()),
@@ -367,9 +367,9 @@ fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
     };
     let (request, row, status) = (bytes.u128()?, bytes.u16()?, bytes.u16()?);
     let kind = match bytes.u8()? {
-        1 => Kind::Refusal,
-        2 => Kind::Uncertain,
-        _ => Kind::Change,
+        1 => RecordKind::Refusal,
+        2 => RecordKind::Uncertain,
+        _ => RecordKind::Change,
     };
     let (version, address) = (bytes.u8()?, Ipv6Addr::from(bytes.take::<16>()?));
     let address = if version == 4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) };
@@ -391,7 +391,7 @@ fn decode(bytes: &mut Bytes<'_>) -> Option<Record> {
         false => {
             let (id, proposed, seconds) = (bytes.text()?, bytes.text()?, bytes.text()?);
             // Who was not answered was told no id: it is the one that was proposed.
-            let unanswered = if kind == Kind::Uncertain { proposed.clone() } else { String::new() };
+            let unanswered = if kind == RecordKind::Uncertain { proposed.clone() } else { String::new() };
             let id = [id, unanswered, asked.lease.clone()].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
             Some(LeaseCall { action, id, proposed, seconds: seconds.parse().ok() })
         }

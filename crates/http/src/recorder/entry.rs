@@ -40,7 +40,7 @@ pub(crate) enum EntityAct {
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum RecordKind {
     Change,
     Refusal,
     /// It was decided and given to the engine, which broke before it said whether the change is durable. The client was answered with an error.
@@ -55,7 +55,7 @@ pub(crate) struct Note<'a> {
     pub status: u16,
     /// Empty for a change.
     pub code: &'static str,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub etag: Option<&'a str>,
     /// It is about a lease.
     pub lease_call: bool,
@@ -139,7 +139,7 @@ pub struct Record {
     pub status: u16,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub principal: String,
     pub address: IpAddr,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -181,19 +181,19 @@ impl Record {
     }
 
     pub fn is_change(&self) -> bool {
-        self.kind == Kind::Change
+        self.kind == RecordKind::Change
     }
 
     pub fn is_refusal(&self) -> bool {
-        self.kind == Kind::Refusal
+        self.kind == RecordKind::Refusal
     }
 
     /// The ETag that it left, as the moment at which that was made. Of a request whose end is uncertain, the one that it would have left:
     /// stamps are unique, so if anybody ever saw it, the change was made.
     pub fn made(&self) -> Option<Timestamp> {
         match self.kind {
-            Kind::Change | Kind::Refusal => made(&self.etag),
-            Kind::Uncertain => Some(self.at).filter(|_| self.lease.is_none() && !self.deletes),
+            RecordKind::Change | RecordKind::Refusal => made(&self.etag),
+            RecordKind::Uncertain => Some(self.at).filter(|_| self.lease.is_none() && !self.deletes),
         }
     }
 

@@ -7,7 +7,7 @@ use lazuli_model::Timestamp;
 use lazuli_store::Sighted;
 use serde::Serialize;
 
-use super::entry::{Kind, Record, made};
+use super::entry::{Record, RecordKind, made};
 use super::history::{Found, History};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,12 +63,12 @@ pub fn explain(records: &[Record], request_id: &str) -> Option<Explanation> {
 
 fn judge<'a>(records: &'a [Record], mine: &Record, history: &History<'a, '_>) -> Found<'a> {
     match mine.kind {
-        Kind::Change => return (Why::Applied, None),
-        Kind::Uncertain if mine.made().is_some_and(|made| was_seen(records, mine, made)) => {
+        RecordKind::Change => return (Why::Applied, None),
+        RecordKind::Uncertain if mine.made().is_some_and(|made| was_seen(records, mine, made)) => {
             return (Why::Applied, None);
         }
-        Kind::Uncertain => return (Why::Uncertain, None),
-        Kind::Refusal => {}
+        RecordKind::Uncertain => return (Why::Uncertain, None),
+        RecordKind::Refusal => {}
     }
     if mine.rule.is_some() && matches!(mine.code.as_str(), "ServerBusy" | "InternalError") {
         return (Why::Rehearsed, None);
@@ -93,7 +93,7 @@ fn told(mine: &Record, why: Why, winner: Option<&Record>, doubt: Option<&Record>
     if !mine.is_refusal() {
         let status = if mine.status == 0 { String::new() } else { format!(", with {}", mine.status) };
         text.push_str(&match (mine.kind, why) {
-            (Kind::Uncertain, Why::Applied) => {
+            (RecordKind::Uncertain, Why::Applied) => {
                 format!(
                     " was answered with {} {}, and was done all the same, at {}.",
                     mine.status,
@@ -101,13 +101,13 @@ fn told(mine: &Record, why: Why, winner: Option<&Record>, doubt: Option<&Record>
                     mine.at.to_iso()
                 )
             }
-            (Kind::Uncertain, _) => format!(
+            (RecordKind::Uncertain, _) => format!(
                 " was decided at {} and answered with {} {}: nobody knows whether it was done.",
                 mine.at.to_iso(),
                 mine.status,
                 mine.code
             ),
-            (Kind::Change | Kind::Refusal, _) => format!(" was done at {}{status}.", mine.at.to_iso()),
+            (RecordKind::Change | RecordKind::Refusal, _) => format!(" was done at {}{status}.", mine.at.to_iso()),
         });
         return text;
     }

@@ -2,7 +2,7 @@
 //!
 //! Held true:
 //! * a change is named only as long as its effect lasted: not one whose effect another recorded change had ended;
-//! * a change of which nobody knows whether it was made (`Kind::Uncertain`) is taken for one if its stamp was seen later. If not, and it may have
+//! * a change of which nobody knows whether it was made (`RecordKind::Uncertain`) is taken for one if its stamp was seen later. If not, and it may have
 //!   been the cause, then nobody is named.
 
 use lazuli_model::file::arbiter::Obstacle;
@@ -10,7 +10,7 @@ use lazuli_model::{LeaseId, Timestamp};
 use lazuli_store::{HandleAct, Sighted};
 
 use super::LockedRange;
-use super::entry::{Kind, Record, made};
+use super::entry::{Record, RecordKind, made};
 use super::explain::Why;
 use crate::head::guid;
 
@@ -41,7 +41,7 @@ impl<'a> History<'a, '_> {
             // What concerns a message is done to its queue. Whether a call without an end took this message, nobody knows.
             let is_its = |id: &str| record.messages.iter().any(|message| guid(message.id) == id);
             let in_queue = queue.is_some_and(|(queue, id)| {
-                record.object == queue && (deletes(record) || record.kind == Kind::Uncertain || is_its(id))
+                record.object == queue && (deletes(record) || record.kind == RecordKind::Uncertain || is_its(id))
             });
             same_object(record, mine) || in_queue
         };

@@ -25,7 +25,7 @@ use lazuli_store::{HandleCall, HandleObserver};
 use tokio::sync::broadcast;
 
 pub(crate) use class::is_conflict;
-pub use entry::{Conditional, Kind, LeaseCall, LockedRange, Message, Record};
+pub use entry::{Conditional, LeaseCall, LockedRange, Message, Record, RecordKind};
 pub(crate) use entry::{EntityAct, EntityKey, Note, Touched};
 pub use explain::{Explanation, Why, explain};
 pub use views::{Hot, InFlight, LiveLease, hot, in_flight, leases};

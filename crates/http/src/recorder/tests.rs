@@ -33,7 +33,7 @@ fn note(head: &Head) -> Note<'_> {
         row: 0,
         status: 201,
         code: "",
-        kind: Kind::Change,
+        kind: RecordKind::Change,
         etag: None,
         lease_call: false,
         lease: None,
@@ -66,8 +66,16 @@ fn what_is_noted_is_what_is_read() {
     let lease = Some("00000000-0000-0000-0000-000000000003");
     let code = "ConditionNotMet";
     let lease_call = true;
-    let first =
-        Note { status: 412, code, kind: Kind::Refusal, sight, lease_call, lease, messages: &messages, ..note(&asked) };
+    let first = Note {
+        status: 412,
+        code,
+        kind: RecordKind::Refusal,
+        sight,
+        lease_call,
+        lease,
+        messages: &messages,
+        ..note(&asked)
+    };
     recorder.note(&first);
     recorder.note(&note(&asked));
     let records = recorder.records();
@@ -76,7 +84,7 @@ fn what_is_noted_is_what_is_read() {
     assert_eq!((first.seq, records[1].seq), (0, 1));
     assert_eq!((first.at.ticks(), records[1].at.ticks()), (42, 5), "without a decision, the time of arrival");
     assert_eq!(first.object, "blob/account/pictures/a cat");
-    assert_eq!((first.status, first.code.as_str(), first.kind), (412, code, Kind::Refusal));
+    assert_eq!((first.status, first.code.as_str(), first.kind), (412, code, RecordKind::Refusal));
     assert_eq!(first.asked.if_match, "\"0x1F\"");
     assert_eq!((first.client_request_id.as_str(), first.agent.as_str()), ("mine", "test"));
     assert_eq!(first.address.to_string(), "10.0.0.7");
@@ -131,7 +139,7 @@ struct Told {
     operation: &'static str,
     at: u64,
     found: Sighted,
-    kind: Kind,
+    kind: RecordKind,
 }
 
 fn called(recorder: &Recorder, told: &Told) -> String {
@@ -140,8 +148,8 @@ fn called(recorder: &Recorder, told: &Told) -> String {
     let mut sight = Sight::default();
     (sight.at.0, sight.found) = (told.at, told.found);
     let etag = format!("\"0x{:X}\"", told.at);
-    let etag = (told.kind == Kind::Change).then_some(etag.as_str());
-    let code = if told.kind == Kind::Refusal { "ContainerAlreadyExists" } else { "" };
+    let etag = (told.kind == RecordKind::Change).then_some(etag.as_str());
+    let code = if told.kind == RecordKind::Refusal { "ContainerAlreadyExists" } else { "" };
     recorder.note(&Note { row, kind: told.kind, code, etag, sight, ..note(&asked) });
     crate::head::guid(u128::from(told.at))
 }
@@ -157,9 +165,9 @@ const SET: &str = "SetContainerMetadata";
 #[test]
 fn who_made_what_is_gone_is_not_blamed_for_what_is_there() {
     let recorder = Recorder::new(0);
-    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: Kind::Change });
-    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: Kind::Change });
-    let refused = called(&recorder, &Told { operation: CREATE, at: 40, found: seen_at(30), kind: Kind::Refusal });
+    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: RecordKind::Change });
+    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: RecordKind::Change });
+    let refused = called(&recorder, &Told { operation: CREATE, at: 40, found: seen_at(30), kind: RecordKind::Refusal });
     let told = explain(&recorder.records(), &refused).unwrap();
     assert_eq!((told.why, told.winner, told.certain), (Why::Unknown, None, false), "{}", told.text);
 }
@@ -168,13 +176,14 @@ fn who_made_what_is_gone_is_not_blamed_for_what_is_there() {
 #[test]
 fn a_change_without_an_answer_is_named_once_its_stamp_was_seen() {
     let recorder = Recorder::new(0);
-    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: Kind::Change });
-    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: Kind::Change });
-    let lost = called(&recorder, &Told { operation: CREATE, at: 30, found: Sighted::Nothing, kind: Kind::Uncertain });
+    called(&recorder, &Told { operation: CREATE, at: 10, found: Sighted::Nothing, kind: RecordKind::Change });
+    called(&recorder, &Told { operation: "DeleteContainer", at: 20, found: seen_at(10), kind: RecordKind::Change });
+    let lost =
+        called(&recorder, &Told { operation: CREATE, at: 30, found: Sighted::Nothing, kind: RecordKind::Uncertain });
     let told = explain(&recorder.records(), &lost).unwrap();
     assert_eq!((told.why, told.certain), (Why::Uncertain, false), "{}", told.text);
-    called(&recorder, &Told { operation: SET, at: 40, found: seen_at(30), kind: Kind::Change });
-    let refused = called(&recorder, &Told { operation: CREATE, at: 50, found: seen_at(40), kind: Kind::Refusal });
+    called(&recorder, &Told { operation: SET, at: 40, found: seen_at(30), kind: RecordKind::Change });
+    let refused = called(&recorder, &Told { operation: CREATE, at: 50, found: seen_at(40), kind: RecordKind::Refusal });
     let told = explain(&recorder.records(), &refused).unwrap();
     assert_eq!(
         (told.why, told.winner.map(|winner| winner.request_id)),
@@ -189,12 +198,12 @@ fn a_change_without_an_answer_is_named_once_its_stamp_was_seen() {
 #[test]
 fn a_change_that_may_have_been_the_cause_makes_an_explanation_uncertain() {
     let recorder = Recorder::new(0);
-    let made = Told { operation: CREATE, at: 10, found: Sighted::Unknown, kind: Kind::Change };
+    let made = Told { operation: CREATE, at: 10, found: Sighted::Unknown, kind: RecordKind::Change };
     let first = called(&recorder, &made);
-    let refusal = |at| Told { operation: CREATE, at, found: Sighted::Unknown, kind: Kind::Refusal };
+    let refusal = |at| Told { operation: CREATE, at, found: Sighted::Unknown, kind: RecordKind::Refusal };
     let refused = called(&recorder, &refusal(20));
     assert_eq!(explain(&recorder.records(), &refused).unwrap().winner.unwrap().request_id, first);
-    let gone = Told { operation: "DeleteContainer", at: 30, found: Sighted::Unknown, kind: Kind::Uncertain };
+    let gone = Told { operation: "DeleteContainer", at: 30, found: Sighted::Unknown, kind: RecordKind::Uncertain };
     called(&recorder, &gone);
     let refused = called(&recorder, &refusal(40));
     let told = explain(&recorder.records(), &refused).unwrap();

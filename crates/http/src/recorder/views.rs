@@ -6,7 +6,7 @@ use lazuli_model::lease::{self, Action, Length};
 use lazuli_model::{Lease, LeaseId, Timestamp};
 use serde::Serialize;
 
-use super::entry::{Kind, LeaseCall, Record};
+use super::entry::{LeaseCall, Record, RecordKind};
 use crate::head::guid;
 
 /// Refusals that are shown with a lease, and objects among the hottest.
@@ -39,7 +39,7 @@ struct Held<'a> {
 pub fn leases(records: &[Record], now: Timestamp) -> Vec<LiveLease> {
     let mut held: BTreeMap<&str, Held<'_>> = BTreeMap::new();
     for record in in_order(records) {
-        if record.kind == Kind::Uncertain {
+        if record.kind == RecordKind::Uncertain {
             continue;
         }
         if record.is_refusal() {

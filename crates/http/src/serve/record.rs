@@ -15,7 +15,7 @@ use crate::auth::Identity;
 use crate::blob;
 use crate::head::{Head, Target};
 use crate::operation::{self, On, Spec};
-use crate::recorder::{EntityAct, EntityKey, Kind, Message, Note, Touched, is_conflict};
+use crate::recorder::{EntityAct, EntityKey, Message, Note, RecordKind, Touched, is_conflict};
 use crate::refusal::{Failure, Refusal};
 use crate::status::{self, Subject};
 
@@ -87,12 +87,12 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
     let (kind, status, code) = match (refusal, outcome) {
         (Some(refusal), _) => {
             let said = status::of_failure(&Failure::Refused(inner(refusal).clone()), subject(ask.spec.on));
-            (Kind::Refusal, said.status, said.code)
+            (RecordKind::Refusal, said.status, said.code)
         }
-        (None, Ok(answer)) => (Kind::Change, answer.status.as_u16(), ""),
+        (None, Ok(answer)) => (RecordKind::Change, answer.status.as_u16(), ""),
         (None, Err(failure)) => {
             let said = status::of_failure(failure, subject(ask.spec.on));
-            (Kind::Uncertain, said.status, said.code)
+            (RecordKind::Uncertain, said.status, said.code)
         }
     };
     let answered = |header: &HeaderName| {
@@ -123,7 +123,7 @@ pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
             let (found, tag) = (watch.witness.each(), Tag(Timestamp::from_ticks(one.sight.at.0)).to_string());
             for (index, entity) in entities.iter().enumerate() {
                 let found = found.get(index).copied().unwrap_or_default();
-                let etag = (kind == Kind::Change && entity.act == EntityAct::Write).then_some(tag.as_str());
+                let etag = (kind == RecordKind::Change && entity.act == EntityAct::Write).then_some(tag.as_str());
                 let mut sight = one.sight;
                 sight.found = found;
                 recorder.note(&Note { entity: Some(entity), etag, sight, ..one });
@@ -146,7 +146,7 @@ pub(super) fn rehearsed(ask: &Ask, row: usize, refusal: &Refusal) {
         row,
         status: said.status,
         code: said.code,
-        kind: Kind::Refusal,
+        kind: RecordKind::Refusal,
         etag: None,
         lease_call: false,
         lease: None,
@@ -188,7 +188,7 @@ impl Edge {
             row,
             status: 200,
             code: "",
-            kind: Kind::Change,
+            kind: RecordKind::Change,
             etag: None,
             lease_call: true,
             lease: Some(&expiry.id.to_string()),

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use lazuli_http::recorder::{self, Kind, Record, Why};
+use lazuli_http::recorder::{self, Record, RecordKind, Why};
 
 use super::lease::{Act, IDS, Lease, guid};
 use super::wire::{Answer, Request, etag};
@@ -430,7 +430,7 @@ pub fn check(calls: &[Known], records: &[Record]) -> Result<usize, String> {
     let (refusals, mut changes): (Vec<Event<'_>>, Vec<Event<'_>>) =
         events.into_iter().partition(|event| event.record.is_refusal());
     // Nobody knows whether these were done.
-    let doubts: Vec<Event<'_>> = changes.extract_if(.., |event| event.record.kind == Kind::Uncertain).collect();
+    let doubts: Vec<Event<'_>> = changes.extract_if(.., |event| event.record.kind == RecordKind::Uncertain).collect();
     in_order(&changes)?;
     let mut explained = 0;
     for refusal in refusals {
