@@ -70,7 +70,7 @@ async fn what_is_wrong_in_a_tree_is_found() {
         let world = tree().await;
         let rows = world.engine.entries();
         // Not the root directory's.
-        let (key, _) = rows.iter().filter(|(key, _)| key.column().0 == column).next_back().expect("there is one");
+        let (key, _) = rows.iter().rfind(|(key, _)| key.column().0 == column).expect("there is one");
         let (at, gone) = (lazuli_store::layout(key).expect("a key of the store"), key.clone());
         let done = world.engine.transact(at, move |txn| {
             txn.delete(gone.clone());
