@@ -115,7 +115,7 @@ def fruit(pyarrow):
     })
 
 
-@pytest.mark.parametrize("compression, version", [("snappy", "1.0"), ("gzip", "2.0"), ("zstd", "1.0"), ("lz4", "2.0"), ("none", "1.0")])
+@pytest.mark.parametrize("compression, version", [("snappy", "1.0"), ("gzip", "2.0"), ("zstd", "1.0"), ("lz4", "2.0"), ("brotli", "1.0"), ("none", "1.0")])
 def test_parquet(container, compression, version):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -154,11 +154,5 @@ def test_parquet_of_some_size_streams(container):
 
 
 def test_parquet_that_cannot_be_read_says_so(container):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    file = io.BytesIO()
-    parquet.write_table(fruit(pyarrow), file, compression="brotli")
-    brotli = container.upload_blob("brotli.parquet", file.getvalue())
-    text = container.upload_blob("text.parquet", b"this is no parquet file")
-    for blob, error in ((brotli, "UnsupportedFeature"), (text, "ParseError")):
-        assert ask(blob, "SELECT * FROM BlobStorage", blob_format="ParquetDialect", output_format=PLAIN) == (b"", [(error, True)])
+    blob = container.upload_blob("text.parquet", b"this is no parquet file")
+    assert ask(blob, "SELECT * FROM BlobStorage", blob_format="ParquetDialect", output_format=PLAIN) == (b"", [("ParseError", True)])

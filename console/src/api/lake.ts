@@ -58,7 +58,7 @@ export const createDirectory = (system: string, path: string) =>
 
 /** One step, however much is below it. Nothing is replaced. */
 export const rename = (system: string, from: string, toSystem: string, to: string) =>
-  ask("dfs", pathOf(toSystem, to), { method: "PUT", headers: { "x-ms-rename-source": `/${pathOf(system, from)}`, "if-none-match": "*" } });
+  ask("dfs", pathOf(toSystem, to), { method: "PUT", query: { mode: "legacy" }, headers: { "x-ms-rename-source": `/${pathOf(system, from)}`, "if-none-match": "*" } });
 
 /** A large directory goes in several steps. */
 export async function remove(system: string, path: string, isDirectory: boolean): Promise<void> {

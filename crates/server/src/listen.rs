@@ -156,16 +156,20 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused)
 }
 
-async fn connection(socket: Watched<TcpStream>, peer: SocketAddr, door: Door, mut shared: Shared) {
-    let Some(tls) = &shared.tls else {
-        return Box::pin(admit(socket, peer, door, Transport::Plain, &shared)).await;
-    };
+/// Both ways on are boxed: the future of a connection that still waits is small, and most connections wait.
+async fn connection(socket: Watched<TcpStream>, peer: SocketAddr, door: Door, shared: Shared) {
+    match shared.tls.clone() {
+        Some(tls) => Box::pin(encrypted(tls, socket, peer, door, shared)).await,
+        None => Box::pin(admit(socket, peer, door, Transport::Plain, &shared)).await,
+    }
+}
+
+async fn encrypted(tls: TlsAcceptor, socket: Watched<TcpStream>, peer: SocketAddr, door: Door, mut shared: Shared) {
     let shaken = tokio::select! {
         shaken = timeout(HANDSHAKE, tls.accept(socket)) => shaken,
         () = stopped(&mut shared.stop) => return,
     };
     match shaken {
-        // Boxed, and above too: a connection's own future is kept small, since most connections wait.
         Ok(Ok(socket)) => {
             let transport = Transport::Tls(version(&socket));
             Box::pin(admit(socket, peer, door, transport, &shared)).await;

@@ -119,6 +119,11 @@ impl Server {
         if sent.success() { Ok(()) } else { Err(io::Error::other(format!("SIG{name} did not reach the server"))) }
     }
 
+    /// What the server holds in memory, in KiB, without the program itself: an unoptimised one is tens of MiB, and no client can change that.
+    pub fn held_kib(&self) -> u64 {
+        self.status_kib("RssAnon:")
+    }
+
     /// Resident memory in KiB.
     pub fn resident_kib(&self) -> u64 {
         self.status_kib("VmRSS:")
