@@ -95,7 +95,6 @@ fn release_sparse(txn: &mut Txn<'_>, keys: &BlobKeys, content: &ContentRef, tras
         trash.0.push(Garbage::Sparse(Forgetting::all(content.id)));
         return Ok(());
     };
-    debug_assert!(epochs.len() > 1 && epochs.contains(&content.epoch), "a record lets go of what it shared");
     let until = epochs.last().copied().unwrap_or(content.epoch);
     epochs.retain(|epoch| *epoch != content.epoch);
     if epochs.len() > 1 {

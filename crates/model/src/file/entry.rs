@@ -95,7 +95,6 @@ pub fn permit_move(moved: FileId, above: &[FileId]) -> Result<(), Refusal> {
 
 /// The bytes of a share after a file changed its length. Only growing is refused: a share whose quota was lowered can shrink.
 pub fn resized(used: u64, before: u64, after: u64, quota_gib: u32) -> Result<u64, Refusal> {
-    debug_assert!(used >= before, "a share uses at least what its file does: {before} of {used} bytes");
     let usage = used.saturating_sub(before).saturating_add(after);
     if after > before && usage > u64::from(quota_gib) << 30 {
         return Err(Refusal::ShareSizeLimitReached);
