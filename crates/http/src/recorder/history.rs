@@ -93,8 +93,11 @@ impl<'a> History<'a, '_> {
     pub fn holder(&self, records: &'a [Record]) -> Found<'a> {
         match self.mine.found {
             Sighted::Held(obstacle) => {
-                let winner = records.iter().rev().find(|record| record.is_change() && made_obstacle(record, obstacle));
-                (Why::Held, winner)
+                // A handle may lock the same range again: the last that came before the refusal counts, and if stamps know none, the first.
+                let made = || records.iter().filter(|record| record.is_change() && made_obstacle(record, obstacle));
+                let before =
+                    made().filter(|record| order(record) <= order(self.mine)).max_by_key(|record| order(record));
+                (Why::Held, before.or_else(|| made().min_by_key(|record| order(record))))
             }
             Sighted::Entry(Some(_)) => self.lease(""),
             Sighted::Unknown | Sighted::Nothing | Sighted::Made(..) | Sighted::Entry(None) => (Why::Held, None),
@@ -253,7 +256,11 @@ impl<'a> History<'a, '_> {
     fn lease_holder(&self, is_it: impl Fn(&Record) -> bool) -> Found<'a> {
         let takes =
             |change: &Record| called(change, &["acquire", "change"]) && leased(change).is_some() && is_it(change);
-        match self.last(takes, |_| false, Why::Leased) {
+        // What was deleted before the refusal's sight was made took its lease along: if there is a lease again, another has taken it.
+        let ends = |change: &Record| {
+            deletes(change) && matches!(self.mine.found, Sighted::Made(current, _) if change.at < current)
+        };
+        match self.last(takes, ends, Why::Leased) {
             (_, Some(winner)) if self.is_doubtful(Some(winner), ends_lease) => UNKNOWN,
             (_, Some(winner)) if self.is_over(winner) => UNKNOWN,
             found => found,

@@ -91,6 +91,17 @@ struct Story<'a> {
     leases: HashMap<u8, Option<Event<'a>>>,
 }
 
+/// What a lease is after a call that was done though the story has no lease for it: a call that was not answered had taken one. How long it lasts, nobody
+/// was told.
+fn proven(act: Act) -> Lease {
+    match act {
+        Act::Acquire { id, .. } | Act::Renew { id } | Act::Change { to: id, .. } => {
+            Lease::Held { id, seconds: None, end: None }
+        }
+        Act::Release { .. } | Act::Break { .. } => Lease::Free,
+    }
+}
+
 impl<'a> Story<'a> {
     fn now(event: &Event<'a>) -> u64 {
         event.record.at.ticks()
@@ -113,8 +124,7 @@ impl<'a> Story<'a> {
 
     fn lease_call(&mut self, event: Event<'a>, act: Act) {
         let before = self.leased();
-        let Ok(after) = self.lease.act(act, Self::now(&event)) else { return };
-        self.lease = after;
+        self.lease = self.lease.act(act, Self::now(&event)).unwrap_or_else(|_| proven(act));
         match (act, before) {
             (Act::Acquire { id, .. }, before) => {
                 // The next one is who shows that the one before is over.
