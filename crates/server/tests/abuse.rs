@@ -10,8 +10,8 @@ use lazuli_testkit::client::{ACCOUNT, Client, account_sas, connect, read_answer}
 use lazuli_testkit::ledger::pause;
 use lazuli_testkit::process::{Directory, Server};
 
-/// No abuse here may make the server hold more than this.
-const HELD_MAX_KIB: u64 = 300 << 10;
+/// No abuse here may make the server hold more than this, its program aside: 300 MiB with the program, of which 27 are resident in an unoptimised build.
+const HELD_MAX_KIB: u64 = 273 << 10;
 
 struct Fixture {
     server: Server,
