@@ -4,9 +4,13 @@
 import io
 import json
 
+import nanoarrow
+import pyarrow
 import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import ArrowDialect, DelimitedJsonDialect, DelimitedTextDialect
+from nanoarrow import ipc
+from pyarrow import parquet
 
 CSV = b"id,name,price\n1,apple,0.5\n2,\"pear, green\",0.75\n3,fig\n4,kiwi,2\n"
 HEADED = DelimitedTextDialect(delimiter=",", quotechar='"', lineterminator="\n", escapechar="", has_header=True)
@@ -61,8 +65,6 @@ def test_broken_json_is_fatal(container):
 
 
 def test_arrow(container):
-    nanoarrow = pytest.importorskip("nanoarrow")
-    ipc = pytest.importorskip("nanoarrow.ipc")
     blob = container.upload_blob("fruit.csv", CSV)
     schema = [ArrowDialect("int64", name="id"), ArrowDialect("string", name="name"), ArrowDialect("double", name="price")]
     data, _ = ask(blob, "SELECT id, name, id FROM BlobStorage", blob_format=HEADED, output_format=schema)
@@ -73,7 +75,6 @@ def test_arrow(container):
 
 
 def test_a_listing_in_arrow(container):
-    pytest.importorskip("nanoarrow")
     for name in ("a", "b & c", "dir/one", "dir/two", "z"):
         container.upload_blob(name, name.encode(), metadata={"colour": "grey"}, tags={"k": name[0]})
     listed = {one.name: one for one in container.list_blobs(include=["metadata", "tags"])}
@@ -103,7 +104,7 @@ def test_bad_sql_is_refused(container):
     assert refused.value.status_code == 400
 
 
-def fruit(pyarrow):
+def fruit():
     """Typed, nested and missing things, in two row groups."""
     return pyarrow.table({
         "id": pyarrow.array([1, 2, 3, 4], pyarrow.int64()),
@@ -117,10 +118,8 @@ def fruit(pyarrow):
 
 @pytest.mark.parametrize("compression, version", [("snappy", "1.0"), ("gzip", "2.0"), ("zstd", "1.0"), ("lz4", "2.0"), ("brotli", "1.0"), ("none", "1.0")])
 def test_parquet(container, compression, version):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     file = io.BytesIO()
-    parquet.write_table(fruit(pyarrow), file, compression=compression, data_page_version=version, row_group_size=2)
+    parquet.write_table(fruit(), file, compression=compression, data_page_version=version, row_group_size=2)
     blob = container.upload_blob("fruit.parquet", file.getvalue())
     for sql, expected in [
         ("SELECT id, name FROM BlobStorage WHERE price > 0.6", b'2,"pear, green"\n4,kiwi\n'),
@@ -142,8 +141,6 @@ def test_parquet(container, compression, version):
 
 
 def test_parquet_of_some_size_streams(container):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     count = 100_000
     table = pyarrow.table({"n": list(range(count)), "text": [f"row {n % 1000} of it" for n in range(count)]})
     file = io.BytesIO()

@@ -65,6 +65,24 @@ async fn attend_forever(store: &Store, gateway: u128, alone: bool) {
     }
 }
 
+/// Makes the copies that gateways began which are no more.
+pub async fn take_over_copies(edge: Arc<Edge>, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = take_over_forever(&edge) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the background loop")]
+async fn take_over_forever(edge: &Arc<Edge>) {
+    loop {
+        tokio::time::sleep(REST).await;
+        if let Err(failure) = edge.resume_copies().await {
+            tracing::warn!(?failure, "copies of gateways that are no more could not be read yet");
+        }
+    }
+}
+
 async fn attend_once(store: &Store, gateway: u128, is_first: bool) -> Result<u64, Failure> {
     if !store.beat(gateway, is_first).await? {
         tracing::warn!("this gateway was silent for so long that its handles were closed");

@@ -125,6 +125,9 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     }
     edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
+    if !alone {
+        tokio::spawn(background::take_over_copies(edge.clone(), stopping.clone()));
+    }
     tokio::spawn(background::attend(data.store.clone(), gateway, alone, stopping.clone()));
     let recorder = edge.recorder().cloned();
     let smb = smb::gateway(data.store.clone(), gateway, settings.account_keys, settings.smb_encryption, recorder);

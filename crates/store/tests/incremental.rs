@@ -291,6 +291,37 @@ async fn a_pending_copy_is_found_after_a_restart() {
     }
 }
 
+/// A copy whose gateway is silent for a minute is another gateway's to make, without a restart; one that is renewed is not. If the first gateway
+/// was only slow, it finds that the copy has ended.
+#[tokio::test]
+async fn a_copy_of_a_silent_gateway_is_taken_over() {
+    for seed in 0..4 {
+        let (gateways, ticks) = World::gateways(seed);
+        let (slow, other) = (gateways[0].clone(), gateways[1].clone());
+        let mut world = World::shared(gateways, ticks);
+        world.create("box", 1).await;
+        let source = Blob::new(Kind::Block, ContentRef::EMPTY, slow.now());
+        let (_, copying) = slow.begin_copy(&blob("a"), copy_from_there(), source, 5, from_there()).await.unwrap();
+        for _ in 0..6 {
+            world.advance_seconds(50);
+            assert!(slow.renew_copy(&copying, 2).await.unwrap());
+            assert!(other.unfinished_copies().await.unwrap().is_empty(), "its gateway is at it");
+        }
+        world.advance_seconds(62);
+        let mut unfinished = other.unfinished_copies().await.unwrap();
+        let found = unfinished.pop().unwrap();
+        assert!(unfinished.is_empty() && found.fetch == from_there());
+        assert!(slow.unfinished_copies().await.unwrap().is_empty(), "it is made once");
+        world.store = other.clone();
+        let content = world.receive(b"bytes").await;
+        other.end_copy(&found.copying, content).await.unwrap();
+        world.store = slow.clone();
+        let late = world.receive(b"bytes").await;
+        assert_eq!(refusal(slow.end_copy(&copying, late).await), Refusal::NoPendingCopyOperation);
+        assert_eq!(world.bytes_of("a", Which::Current).await.unwrap(), b"bytes");
+    }
+}
+
 fn copy_from_there() -> CopyBlob {
     CopyBlob {
         id: 7,

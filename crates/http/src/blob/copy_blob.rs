@@ -107,8 +107,8 @@ fn fetch(ask: &Ask, etag: Option<String>) -> Result<Fetch, Failure> {
 }
 
 impl Edge {
-    /// Takes up the copies from other hosts that were pending when the server stopped: each is made anew, from a source that is what
-    /// it was. To be awaited before anything is served; the copies themselves go on after it.
+    /// Takes up the copies from other hosts that were pending when the server stopped, or when another gateway did: each is made anew, from
+    /// a source that is what it was. To be awaited before anything is served; the copies themselves go on after it.
     pub async fn resume_copies(self: &Arc<Self>) -> Result<(), Failure> {
         for unfinished in self.store().unfinished_copies().await? {
             tracing::info!("a copy from another host goes on");

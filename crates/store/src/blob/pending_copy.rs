@@ -1,8 +1,8 @@
 //! Copies that take their time, because their source is elsewhere: begun, kept alive, and ended in one of three ways.
 //!
 //! Held true: as long as a blob's copy is pending, there is a row that says so, with what it takes to fetch the source anew (`g`);
-//! and one in the root, written before it and removed after it, by which a process that starts finds the copies that the one before it
-//! did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
+//! and one in the root, written before it and removed after it, by which a process that starts, and every gateway from time to time,
+//! finds the copies that another did not finish. One that nobody takes up, and nobody renews, is ended as failed by a round.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use lazuli_model::blob::{Blob, CopyBlob, CopyStatus, Encryption, Ending, Keeping
 use lazuli_model::{AccountName, ContainerName, Refusal, Timestamp};
 
 use super::copy_blob::adopt;
-use super::long_copies::{ALIVE_SECONDS, supersede};
+use super::long_copies::{ALIVE_SECONDS, SEIZED_AFTER_SECONDS, supersede};
 use super::put_blob::drop_pending;
 use super::replace::{change, replace};
 use super::{base, base_to_write};
@@ -156,7 +156,7 @@ impl Store {
 
     /// The copies that are pending and that nobody is at, which are the caller's from then on. For a process that starts, before it
     /// serves: where it is alone, that is all of them. Where there are other gateways, one of them may be at it: a copy is
-    /// seized only when it was not renewed for so long that its gateway must have lost it.
+    /// seized only when it was not renewed for so long that its gateway must have lost it. There it is asked again and again.
     pub async fn unfinished_copies(&self) -> Result<Vec<Unfinished>, Failure> {
         let mut found = Vec::new();
         let mut from = Some(keys::column(keys::ROOT, keys::UNFINISHED));
@@ -234,7 +234,7 @@ impl Store {
             else {
                 return Ok(false);
             };
-            let is_lost = is_alone || long_copy.alive.plus_seconds(ALIVE_SECONDS) <= now(txn);
+            let is_lost = is_alone || long_copy.alive.plus_seconds(SEIZED_AFTER_SECONDS) <= now(txn);
             if is_lost {
                 txn.put(keys.long_copy(), encode(&LongCopy { alive: now(txn), ..long_copy }));
             }
