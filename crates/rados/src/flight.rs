@@ -231,7 +231,7 @@ fn add_read(op: &mut ReadOperator, step: &ReadStep) -> Result<(), Trouble> {
         }
         ReadStep::Bytes { offset, length } => {
             let (buffer, read, result) = op.place_for_bytes(*length);
-            // SAFETY: the buffer has `length` bytes and is never resized; it and its place live until the operator is over.
+            // SAFETY: the buffer has room for `length` bytes and is never resized; it and its place live until the operator is over.
             unsafe { sys::rados_read_op_read(op_handle, *offset, *length, buffer.cast(), read, result) }
         }
     }
@@ -251,7 +251,7 @@ impl ReadOperator {
     }
 
     fn place_for_bytes(&mut self, length: usize) -> (*mut u8, *mut usize, *mut c_int) {
-        let place = OwnedPlace::new(Place::Bytes { buffer: vec![0; length], read: 0, result: 0 });
+        let place = OwnedPlace::new(Place::Bytes { buffer: Vec::with_capacity(length), read: 0, result: 0 });
         let raw = place.0;
         self.places.push(place);
         // SAFETY: the place was made just now, and nobody else has its address yet.
@@ -307,7 +307,9 @@ impl Place {
             Place::Rows { found, more, .. } => Ok(Found::Rows { rows: rows(*found), more: *more != 0 }),
             Place::Bytes { buffer, read, .. } => {
                 let mut buffer = std::mem::take(buffer);
-                buffer.truncate(*read);
+                assert!(*read <= buffer.capacity(), "librados was told how long the buffer is");
+                // SAFETY: librados wrote so many bytes into it, from its beginning, and they fit.
+                unsafe { buffer.set_len(*read) };
                 Ok(Found::Bytes(buffer.into()))
             }
         }

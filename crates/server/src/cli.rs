@@ -316,6 +316,10 @@ pub struct Flags {
     #[arg(long = "copy-source", value_name = "HOST", global = true)]
     pub copy_sources: Vec<String>,
 
+    /// A service's address at a load balancer, blob=storage.example:10000, so that copies from there need no network; repeatable
+    #[arg(long = "reached-at", value_name = "SERVICE=HOST", global = true)]
+    pub reached_at: Vec<String>,
+
     /// A JSON file whose members are these flags: {"blob-port": 10000, "account": ["name:key"]}
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
@@ -682,11 +686,8 @@ mod tests {
     fn flags_go_before_or_after_the_command() {
         for line in ["serve --blob-port 7", "--blob-port 7 serve"] {
             let cli = parse(line, &[("LAZULI_QUEUE_PORT", "8")]).unwrap();
-            assert_eq!(
-                (cli.command, cli.flags.blob_port, cli.flags.queue_port),
-                (Some(Command::Serve), 7, 8),
-                "{line}"
-            );
+            let found = (cli.command, cli.flags.blob_port, cli.flags.queue_port);
+            assert_eq!(found, (Some(Command::Serve), 7, 8), "{line}");
         }
     }
 

@@ -57,6 +57,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
     let mut signals = Signals::new()?;
     let outer = Outer { program: settings.program, scheme: settings.scheme() };
     outer.starting(&settings.endpoints);
+    let reached_at = sources::reached_at(&flags.reached_at)?;
     // Ports first: they are the likelier trouble, and a data directory that was not opened needs no closing.
     let (mut sockets, mut listening) = (Vec::new(), Vec::new());
     for (door, endpoint) in &settings.endpoints {
@@ -123,7 +124,7 @@ async fn serve(flags: &Flags, settings: Settings, slots: usize) -> Result<(), St
         let told = data.store.beat(gateway, true).await;
         told.map_err(|failure| format!("other gateways cannot be told that this one is there: {failure:?}"))?;
     }
-    edge.allow_sources(sources::sources(&copied_from(&listening), &flags.copy_sources));
+    edge.allow_sources(sources::sources(&copied_from(&listening), &reached_at, &flags.copy_sources));
     edge.resume_copies().await.map_err(|failure| format!("unfinished copies cannot be read: {failure:?}"))?;
     if !alone {
         tokio::spawn(background::take_over_copies(edge.clone(), stopping.clone()));
