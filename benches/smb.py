@@ -5,6 +5,8 @@ Samba runs twice: with every write synced before it is answered (`strict sync`, 
 The sides take turns for each measurement, so that all meet the same hour. Everything is removed at the end.
 
     benches/smb.py BINARY [--scratch DIR] [--rounds N] [--mebibytes N] [--files N] [--entries N] [--only NAME,...] [--report FILE]
+
+With `--only`, the rows that were not measured stay as they are in the report.
 """
 
 import argparse
@@ -12,8 +14,10 @@ import getpass
 import http.client
 import os
 import pathlib
+import re
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +29,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "conformance/clients"))
 SHARE, SMALL = "race", 4096
 CLIENTS = 8
+ROWS = [
+    *(f"{way} {label}" for label in ("plain", "signed", "encrypted") for way in ("put", "get")),
+    *("small put", "small get", "8 clients put", "8 clients get", "open and close", "stat", "list"),
+]
 SAMBA = """[global]
 server role = standalone server
 smb ports = {port}
@@ -150,24 +158,41 @@ class Race:
             done = subprocess.run([*command, "-c", commands], capture_output=True, text=True, cwd=cwd, timeout=300)
         else:
             done = subprocess.run(command, input=script, capture_output=True, text=True, cwd=cwd, timeout=300)
-        # Neither Azure Files nor Lazuli has short names.
-        said = (done.stdout + done.stderr).replace("NT_STATUS_OBJECT_NAME_NOT_FOUND getting alt name", "")
+        said = done.stdout + done.stderr
         assert done.returncode == 0 and "NT_STATUS" not in said, said[-400:]
         return time.monotonic() - begun, done.stdout
 
     def measure(self, name, unit, amount, run):
-        """Every side in turn, for as many rounds; the best of each counts, for what disturbs only slows."""
-        if self.options.only and not any(name.startswith(only) for only in self.options.only.split(",")):
+        """Every side in turn, for as many rounds; the median counts. The disk is synced before each turn, so that no side pays for another's writes."""
+        if not self.wants(name):
             return
         rates = {side.name: [] for side in self.sides}
         for _ in range(self.options.rounds):
             for side in self.sides:
+                os.sync()
                 rates[side.name].append(amount / run(side))
-        self.results[name] = (unit, {side: max(rate) for side, rate in rates.items()})
-        print(f"{name}: " + ", ".join(f"{side} {max(rate):,.0f} {unit}" for side, rate in rates.items()), flush=True)
+        self.results[name] = (unit, {side: statistics.median(rate) for side, rate in rates.items()})
+        print(f"{name}, {unit}: " + ", ".join(f"{side} {' '.join(f'{each:,.0f}' for each in rate)}" for side, rate in rates.items()), flush=True)
+
+    def wants(self, name):
+        return not self.options.only or any(name.startswith(only) for only in self.options.only.split(","))
+
+    def prepare(self):
+        """What is read has to be there, also when its writing is not measured."""
+        for side in self.sides:
+            self.smbclient(side, f"mkdir small; put {self.small / 'f0'} small/f0")
+            if self.options.only and self.wants("get") and not self.wants("put"):
+                self.smbclient(side, f"put {self.big} big")
+            if self.options.only and self.wants("8 clients get") and not self.wants("8 clients put"):
+                self.together(side, f"put {self.part()} part{{}}")
+            if self.options.only and self.wants("small get") and not self.wants("small put"):
+                self.small_put(side)
+            if self.wants("list"):
+                side.fill("many", self.options.entries)
 
     def run(self):
         options = self.options
+        self.prepare()
         for label, flags in (("plain", ()), ("signed", ("--client-protection=sign",)), ("encrypted", ("--client-protection=encrypt",))):
             self.measure(f"put {label}", "MiB/s", options.mebibytes, lambda side: self.smbclient(side, f"put {self.big} big", *flags)[0])
             self.measure(f"get {label}", "MiB/s", options.mebibytes, lambda side: self.smbclient(side, "get big /dev/null", *flags)[0])
@@ -177,15 +202,10 @@ class Race:
         self.measure("8 clients get", "MiB/s", CLIENTS * options.mebibytes // 8, lambda side: self.together(side, "get part{} /dev/null"))
         times = 2000
         self.measure("open and close", "/s", times, lambda side: self.opens(side, times))
-        self.measure("stat", "/s", times, lambda side: self.smbclient(side, "", script="allinfo small/f0\n" * times)[0])
-        if not options.only or "list" in options.only:
-            for side in self.sides:
-                side.fill("many", options.entries)
-            self.measure("list", "entries/s", options.entries, self.listing)
+        self.measure("stat", "/s", times, lambda side: self.stats(side, times))
+        self.measure("list", "entries/s", options.entries, self.listing)
 
     def small_put(self, side):
-        if "small" not in self.smbclient(side, "ls")[1]:
-            self.smbclient(side, "mkdir small")
         return self.smbclient(side, "cd small; prompt; mput f*", cwd=self.small)[0]
 
     def small_get(self, side):
@@ -216,19 +236,27 @@ class Race:
         assert said.count("fnum 1") == times, said[-400:]
         return taken
 
+    def stats(self, side, times):
+        """`ls` of one name: the directory is opened, asked for the name, and closed, and the free space is asked for. (`allinfo` ends at the short name, which Lazuli refuses.)"""
+        taken, said = self.smbclient(side, "", script="ls small/f0\n" * times)
+        assert said.count("blocks available") == times, said[-400:]
+        return taken
+
     def listing(self, side):
         taken, listed = self.smbclient(side, "cd many; ls")
         assert listed.count("entry-") == self.options.entries, listed.count("entry-")
         return taken
 
-    def table(self):
+    def table(self, before=""):
+        """The rows that were measured, and of the others those of an earlier table."""
         names = [side.name for side in self.sides]
-        lines = ["| | " + " | ".join(names) + " | of synced | of default |", "|---|" + "---:|" * (len(names) + 2)]
+        rows = dict(re.findall(r"^\| ([^|]+?) (\|.*)$", before, re.MULTILINE))
         for name, (unit, rates) in self.results.items():
             own = rates["Lazuli"]
             parts = [f"{rates[side]:,.0f} {unit}" for side in names]
-            lines.append(f"| {name} | " + " | ".join(parts) + f" | {own / rates['Samba synced']:.2f} | {own / rates['Samba default']:.2f} |")
-        return "\n".join(lines)
+            rows[name] = "| " + " | ".join(parts) + f" | {own / rates['Samba synced']:.2f} | {own / rates['Samba default']:.2f} |"
+        lines = ["| | " + " | ".join(names) + " | of synced | of default |", "|---|" + "---:|" * (len(names) + 2)]
+        return "\n".join(lines + [f"| {name} {rows[name]}" for name in ROWS if name in rows])
 
     def stop(self):
         for side in self.sides:
@@ -247,7 +275,7 @@ def main():
     parser.add_argument("--report")
     options = parser.parse_args()
     os.environ["LAZULI_BINARY"] = os.path.abspath(options.binary)
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix="race-smb-", dir=options.scratch))
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="race-smb-", dir=options.scratch)).resolve()
     race = Race(options, scratch)
     try:
         race.run()
@@ -258,9 +286,10 @@ def main():
     if options.report:
         report = pathlib.Path(options.report)
         text = report.read_text()
-        first, last = "<!-- smb -->", "<!-- /smb -->"
+        first, last = "<!-- measured smb: written by benches/run -->", "<!-- end of smb -->"
         before, rest = text.split(first)
-        report.write_text(before + first + "\n" + race.table() + "\n" + last + rest.split(last)[1])
+        old, after = rest.split(last)
+        report.write_text(f"{before}{first}\n\n{race.table(old)}\n\n{last}{after}")
 
 
 main()
