@@ -91,7 +91,7 @@ fn data_is_not_copied() {
     let Ok(Request::Write(parsed)) = Request::parse(Command::Write, message.clone()) else { panic!("a write") };
     assert_eq!(parsed.data.as_ptr(), message[message.len() - data.len()..].as_ptr());
 
-    let read = Response::Read(ReadResponse { data: data.clone(), remaining: 0 });
+    let read = Response::Read(ReadResponse { data: data.clone().into(), remaining: 0 });
     let encoded = read.encode(&Header::request(Command::Read, 1).response(0, 1));
     assert_eq!(encoded.payload.as_ptr(), data.as_ptr());
     assert_eq!(encoded.head.len(), 80);

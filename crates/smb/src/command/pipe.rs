@@ -79,5 +79,5 @@ pub(super) fn take(pipe: &Mutex<(Pipe, Vec<u8>)>, most: usize) -> (Status, Bytes
 
 pub(super) fn read(pipe: &Mutex<(Pipe, Vec<u8>)>, most: usize) -> Outcome {
     let (status, data) = take(pipe, most);
-    Ok((status, Response::Read(ReadResponse { data, remaining: 0 })))
+    Ok((status, Response::Read(ReadResponse { data: data.into(), remaining: 0 })))
 }

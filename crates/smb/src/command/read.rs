@@ -1,10 +1,8 @@
-//! READ. What the store hands out goes to the socket as it is, if it is in one piece.
+//! READ. What the store hands out in one piece stays as it is; several are gathered once, behind room for what goes ahead of them.
 
-use bytes::{Bytes, BytesMut};
-
-use crate::packet::Response;
 use crate::packet::create::Access;
 use crate::packet::file::{ReadRequest, ReadResponse};
+use crate::packet::{Payload, Response};
 use crate::serve::dispatch::{Ask, Outcome};
 use crate::serve::opens::What;
 use crate::status::Status;
@@ -27,7 +25,8 @@ pub(super) async fn run(ask: &Ask<'_>, request: &ReadRequest) -> Outcome {
         return Err(Status::InvalidParameter);
     }
     let mut reader = ask.store.read_handle(&file.at, request.offset, request.length.into()).await?;
-    let data = gather(&mut reader).await?;
+    let rest = reader.entry.node.length.saturating_sub(request.offset);
+    let data = gather(&mut reader, rest.min(request.length.into()) as usize).await?;
     let wanted = request.minimum.max(u32::from(request.length > 0)) as usize;
     if data.len() < wanted {
         return Err(Status::EndOfFile);
@@ -36,14 +35,15 @@ pub(super) async fn run(ask: &Ask<'_>, request: &ReadRequest) -> Outcome {
     Ok((Status::Success, Response::Read(ReadResponse { data, remaining: 0 })))
 }
 
-async fn gather(reader: &mut lazuli_store::FileReader) -> Result<Bytes, Status> {
-    let Some(first) = reader.next().await? else { return Ok(Bytes::new()) };
-    let Some(second) = reader.next().await? else { return Ok(first) };
-    let mut whole = BytesMut::with_capacity(first.len() + second.len());
+/// Each piece is copied while it is in the processor's cache, to where the whole message is going to be.
+async fn gather(reader: &mut lazuli_store::FileReader, most: usize) -> Result<Payload, Status> {
+    let Some(first) = reader.next().await? else { return Ok(Payload::default()) };
+    let Some(second) = reader.next().await? else { return Ok(first.into()) };
+    let mut whole = Payload::begin(most);
     whole.extend_from_slice(&first);
     whole.extend_from_slice(&second);
     while let Some(more) = reader.next().await? {
         whole.extend_from_slice(&more);
     }
-    Ok(whole.freeze())
+    Ok(Payload::gathered(whole))
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 
 use super::header::{HEADER_SIZE, NEXT_AT};
+use super::payload::Payload;
 use super::wire::{Malformed, Parsed};
 
 /// Longer compounds are refused. Clients send three or four; smbtorture five.
@@ -45,7 +46,7 @@ pub fn bounds(frame: &[u8]) -> Parsed<Vec<Range<usize>>> {
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
     pub head: BytesMut,
-    pub payload: Bytes,
+    pub payload: Payload,
 }
 
 impl Encoded {
@@ -71,7 +72,7 @@ pub struct Chain {
     /// Where each message begins.
     starts: Vec<usize>,
     /// The end of the last message.
-    pub payload: Bytes,
+    pub payload: Payload,
 }
 
 impl Chain {
@@ -128,10 +129,16 @@ impl Chain {
         sign(&mut self.bytes[start..end], payload);
     }
 
-    /// With the payload copied behind the rest, for what wants it in one piece.
+    /// For what wants it in one piece.
     pub fn gather(&mut self) {
-        let payload = std::mem::take(&mut self.payload);
-        self.bytes.extend_from_slice(&payload);
+        if !self.payload.is_empty() {
+            self.bytes = std::mem::take(&mut self.payload).behind(0, &self.bytes);
+        }
+    }
+
+    /// In one piece, behind so many zeros.
+    pub fn behind(self, zeros: usize) -> BytesMut {
+        self.payload.behind(zeros, &self.bytes)
     }
 
     /// Ready to go out: head and payload, one behind the other.
@@ -154,7 +161,7 @@ mod tests {
     fn message(id: u64, body: &[u8], payload: &'static [u8]) -> Encoded {
         let mut head = BytesMut::from(&Header::request(Command::Echo, id).to_bytes()[..]);
         head.extend_from_slice(body);
-        Encoded { head, payload: Bytes::from_static(payload) }
+        Encoded { head, payload: Bytes::from_static(payload).into() }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::payload::Payload;
 use super::wire::{Field, Malformed, Parsed, Sink, Source, bits, record};
 use crate::time::FileTime;
 
@@ -103,7 +104,7 @@ pub const READ_DATA_AT: usize = 80;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadResponse {
     /// Written behind the rest, and not copied for it.
-    pub data: Bytes,
+    pub data: Payload,
     pub remaining: u32,
 }
 
@@ -114,7 +115,7 @@ impl Field for ReadResponse {
         source.skip(1)?;
         let (length, remaining) = (source.size32()?, source.u32()?);
         source.skip(4)?;
-        Ok(Self { data: source.buffer(offset, length)?, remaining })
+        Ok(Self { data: source.buffer(offset, length)?.into(), remaining })
     }
 
     /// Everything but the data.

@@ -7,6 +7,7 @@ use super::error::ErrorData;
 use super::header::{Command, HEADER_SIZE, Header};
 use super::logon::{Empty, SetupRequest, SetupResponse};
 use super::oplock::Break;
+use super::payload::Payload;
 use super::query::{DirectoryRequest, InfoRequest, NotifyRequest, Output, SetRequest, SetResponse};
 use super::wire::{Malformed, Parsed, Sink, Source};
 use super::{create, file, ioctl, negotiate, tree};
@@ -93,7 +94,7 @@ impl Request {
 
     /// With `header` in front, whose command has to be this one's.
     pub fn encode(&self, header: &Header) -> Encoded {
-        let payload = if let Self::Write(request) = self { request.data.clone() } else { Bytes::new() };
+        let payload = if let Self::Write(request) = self { request.data.clone().into() } else { Payload::default() };
         let head = headed(header, |sink| match self {
             Self::Negotiate(body) => sink.write(body),
             Self::SessionSetup(body) => sink.write(body),
@@ -197,7 +198,7 @@ impl Response {
 
     /// With `header` in front, whose status has to fit: an error's with `Error`, another with anything else.
     pub fn encode(&self, header: &Header) -> Encoded {
-        let payload = if let Self::Read(response) = self { response.data.clone() } else { Bytes::new() };
+        let payload = if let Self::Read(response) = self { response.data.clone() } else { Payload::default() };
         let head = headed(header, |sink| match self {
             Self::Negotiate(body) => sink.write(body),
             Self::SessionSetup(body) => sink.write(body),

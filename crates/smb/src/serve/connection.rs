@@ -22,8 +22,8 @@ use super::{Gateway, LIMITS, TRANSFER_MAX};
 use crate::packet::error::ErrorData;
 use crate::packet::frame::{self, Kind};
 use crate::packet::header::Target;
-use crate::packet::{Command, Header, Request, Response};
-use crate::session::{Close, Connection, ConnectionId, Received, Reply};
+use crate::packet::{Command, Encoded, Header, Payload, Request, Response};
+use crate::session::{Answers, Close, Connection, ConnectionId, Received, Reply};
 use crate::status::Status;
 
 /// Longer frames have their share of the pool before they are read.
@@ -42,7 +42,8 @@ pub(crate) struct Outgoing {
 
 enum Frame {
     Replies(Vec<Reply>),
-    Raw(BytesMut),
+    /// Signed or sealed already.
+    Ready(Encoded),
     Close,
 }
 
@@ -193,8 +194,7 @@ impl Client {
         let max = self.connection().frame_max();
         let length = frame::length(head, max)?;
         let room = if length > FRAME_SHORT { Some(self.gateway.room(length).await?) } else { None };
-        // No more room than has come, until it is known who sends.
-        let mut message = BytesMut::with_capacity(length.min(1 << 20));
+        let mut message = BytesMut::with_capacity(length);
         let mut rest = reader.take(length as u64);
         let mut looks = 0;
         while message.len() < length {
@@ -221,7 +221,8 @@ impl Client {
         let answer = self.answers.clone().acquire_owned().await.map_err(|_| Close::Exhausted)?;
         if Kind::of(&frame)? == Kind::Legacy {
             let told = self.connection().negotiate_legacy(&self.gateway.policy, frame.freeze(), now)?;
-            self.send(Outgoing { frame: Frame::Raw(told), ends: None, _holds: vec![answer] });
+            let told = Encoded { head: told, payload: Payload::default() };
+            self.send(Outgoing { frame: Frame::Ready(told), ends: None, _holds: vec![answer] });
             return Ok(());
         }
         let mut received = {
@@ -327,8 +328,17 @@ impl Client {
             ready.lock().unwrap_or_else(PoisonError::into_inner).push(reply);
         }
         let replies = ready.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.send(Outgoing { frame: Frame::Replies(replies), ends: chain.leaves, _holds: holds });
+        self.send(Outgoing { frame: self.protected(replies)?, ends: chain.leaves, _holds: holds });
         Ok(())
+    }
+
+    /// Signs or seals answers here, in the task of their request, so that long ones keep neither the reader nor the writer from going on.
+    fn protected(&self, replies: Vec<Reply>) -> Result<Frame, Close> {
+        if replies.is_empty() || replies.iter().any(Reply::is_of_logon) {
+            return Ok(Frame::Replies(replies));
+        }
+        let answers = Answers::new(self.id, replies, &self.gateway.sessions())?;
+        answers.encode().map(Frame::Ready)
     }
 
     async fn write<W: AsyncWrite + Unpin>(
@@ -338,7 +348,7 @@ impl Client {
     ) {
         while let Some(Outgoing { frame, ends, _holds }) = outgoing.recv().await {
             let encoded = match frame {
-                Frame::Raw(bytes) => Ok(crate::packet::compound::Encoded { head: bytes, payload: bytes::Bytes::new() }),
+                Frame::Ready(encoded) => Ok(encoded),
                 Frame::Replies(replies) if replies.is_empty() => continue,
                 Frame::Replies(replies) => {
                     let mut connection = self.connection();
@@ -354,7 +364,7 @@ impl Client {
             }
             self.gateway.counts.bytes_out.fetch_add(encoded.len() as u64, Ordering::Relaxed);
             let head = frame::head(encoded.len());
-            let mut whole = Buf::chain(Buf::chain(head.as_slice(), encoded.head), encoded.payload);
+            let mut whole = Buf::chain(Buf::chain(head.as_slice(), encoded.head), encoded.payload.into_bytes());
             if !self.written(&mut writer, &mut whole).await {
                 break;
             }

@@ -10,12 +10,11 @@ use bytes::{Bytes, BytesMut};
 use super::negotiation::{self, Agreed, Encryption, Policy};
 use super::protection::{self, Answer, Arrived, Standing};
 use super::setup::{self, Named, Outcome, Wish};
-use super::{ConnectionId, Session, Sessions, Window, credits};
-use crate::crypt::{Preauth, Sealer};
+use super::{Answers, ConnectionId, Session, Sessions, Window, credits};
+use crate::crypt::Preauth;
 use crate::logon::{self, Identity, Logon, Passwords, Step};
-use crate::packet::compound::{Chain, Encoded, bounds};
+use crate::packet::compound::{Encoded, bounds};
 use crate::packet::frame::Kind;
-use crate::packet::header::Flags;
 use crate::packet::logon::{SessionFlags, SetupRequest, SetupResponse};
 use crate::packet::transform::Transform;
 use crate::packet::{Command, Header, Malformed, Request, Response, legacy, negotiate};
@@ -124,6 +123,13 @@ pub struct Reply {
     pub header: Header,
     pub response: Response,
     pub answer: Answer,
+}
+
+impl Reply {
+    /// Whether it is hashed as it is sent, so that only [`Connection::send`] may make a frame of it.
+    pub fn is_of_logon(&self) -> bool {
+        matches!(self.header.command, Command::Negotiate | Command::SessionSetup)
+    }
 }
 
 /// What SESSION_SETUP has come to.
@@ -296,37 +302,15 @@ impl Connection {
         Header { session, ..request.response(status.code(), credits) }
     }
 
-    /// A frame of answers, signed one by one or sealed together. The data of a READ at its end are copied only where they have to be. Answers that are
-    /// part of a logon become part of its hash, as they are sent.
+    /// A frame of answers. Those that are part of a logon become part of its hash, as they are sent.
     pub fn send(&mut self, replies: Vec<Reply>, sessions: &Sessions) -> Result<Encoded, Close> {
-        let headers: Vec<(Header, Answer)> = replies.iter().map(|reply| (reply.header.clone(), reply.answer)).collect();
-        let has_key = |id| sessions.still(id).is_some();
-        let mut chain = Chain::join(replies.into_iter().map(|reply| {
-            let echoes = reply.header.signature != [0; 16];
-            let signs = reply.answer == Answer::Signed && (echoes || has_key(reply.header.session));
-            let signed = if signs { Flags::SIGNED } else { Flags::default() };
-            let flags = reply.header.flags.with(signed);
-            reply.response.encode(&Header { flags, ..reply.header })
-        }));
-        for (at, (header, answer)) in headers.iter().enumerate() {
-            let session = sessions.still(header.session);
-            let key = session.map(|session| session.signing(self.id).unwrap_or(session.binding()));
-            if let (Answer::Signed, Some(key)) = (answer, key) {
-                if key.wants_one_piece() {
-                    chain.gather();
-                }
-                chain.sign(at, |head, payload| key.sign(head, payload));
-            }
+        let sealed = replies.iter().any(|reply| reply.answer == Answer::Sealed);
+        let headers: Vec<Header> = replies.iter().map(|reply| reply.header.clone()).collect();
+        let frame = Answers::new(self.id, replies, sessions)?.encode()?;
+        if !sealed {
+            headers.iter().for_each(|header| self.hash(header, &frame.head));
         }
-        let sealed = headers.iter().find(|(_, answer)| *answer == Answer::Sealed).map(|(header, _)| header.session);
-        match sealed {
-            Some(session) => seal(chain, sessions.still(session).ok_or(Close::Sealing)?),
-            None => {
-                let frame = chain.finish();
-                headers.iter().for_each(|(header, _)| self.hash(header, &frame.head));
-                Ok(frame)
-            }
-        }
+        Ok(frame)
     }
 
     fn hash(&mut self, header: &Header, frame: &[u8]) {
@@ -528,14 +512,6 @@ fn subject(header: &Header, before: Option<u64>) -> u64 {
         (true, Some(session)) => session,
         (true, None) | (false, _) => header.session,
     }
-}
-
-fn seal(chain: Chain, session: &Session) -> Result<Encoded, Close> {
-    let mut frame = Sealer::room(chain.len());
-    frame.extend_from_slice(&chain.bytes);
-    frame.extend_from_slice(&chain.payload);
-    session.sealer.as_ref().ok_or(Close::Sealing)?.seal(&mut frame).map_err(|_| Close::Exhausted)?;
-    Ok(Encoded { head: frame, payload: Bytes::new() })
 }
 
 #[cfg(test)]

@@ -4,19 +4,23 @@
 //! * `credits`: how many requests may be under way, and which message ids they may have.
 //! * `protection`: what has to be signed or sealed. From a session that has a key, nothing weaker than signing is accepted.
 //! * `setup`: what a SESSION_SETUP wants, and what becomes of its session.
+//! * `answers`: answers, signed or sealed, as a frame.
 //! * `connection`: all of this together, from a frame to its requests and from answers to a frame.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::crypt::{Cipher, Keys, Opener, Preauth, Sealer, SigningAlgorithm, SigningKey};
 use crate::time::FileTime;
 
+pub mod answers;
 pub mod connection;
 pub mod credits;
 pub mod negotiation;
 pub mod protection;
 pub mod setup;
 
+pub use answers::Answers;
 pub use connection::{Close, Connection, Received, Reply};
 pub use credits::Window;
 pub use negotiation::{Agreed, Policy};
@@ -38,11 +42,11 @@ pub struct Session {
     /// When the client has to log on again.
     pub expires: Option<FileTime>,
     /// One for all channels, so that no nonce is used twice.
-    pub sealer: Option<Sealer>,
+    pub sealer: Option<Arc<Sealer>>,
     pub opener: Option<Opener>,
     /// What a connection signs with that is about to become a channel: the key of the first one.
-    first: SigningKey,
-    channels: BTreeMap<ConnectionId, SigningKey>,
+    first: Arc<SigningKey>,
+    channels: BTreeMap<ConnectionId, Arc<SigningKey>>,
     trees: BTreeMap<u32, Tree>,
     next_tree: u32,
 }
@@ -78,9 +82,9 @@ impl Session {
     ) -> Self {
         let keys = Keys::new(agreed.dialect, key, preauth, agreed.cipher);
         let sealed = agreed.cipher.map(|cipher| (cipher, &keys));
-        let sealer = sealed.map(|(cipher, keys): (Cipher, &Keys)| Sealer::new(cipher, &keys.server, id));
+        let sealer = sealed.map(|(cipher, keys): (Cipher, &Keys)| Arc::new(Sealer::new(cipher, &keys.server, id)));
         let opener = sealed.map(|(cipher, keys)| Opener::new(cipher, &keys.client));
-        let signing = || SigningKey::new(agreed.signing, &keys.signing);
+        let signing = || Arc::new(SigningKey::new(agreed.signing, &keys.signing));
         let (first, channels) = (signing(), BTreeMap::from([(connection, signing())]));
         Self {
             id,
@@ -101,16 +105,16 @@ impl Session {
     /// Another connection becomes a channel of the session: only its signing key is its own ([MS-SMB2] 3.3.5.5.3).
     pub fn bind(&mut self, connection: ConnectionId, signing: SigningAlgorithm, key: [u8; 16], preauth: &Preauth) {
         let keys = Keys::new(self.agreed.dialect, key, preauth, self.agreed.cipher);
-        self.channels.insert(connection, SigningKey::new(signing, &keys.signing));
+        self.channels.insert(connection, Arc::new(SigningKey::new(signing, &keys.signing)));
     }
 
     /// The key that signs what goes over a connection; `None` if it is no channel of the session.
-    pub fn signing(&self, connection: ConnectionId) -> Option<&SigningKey> {
+    pub fn signing(&self, connection: ConnectionId) -> Option<&Arc<SigningKey>> {
         self.channels.get(&connection)
     }
 
     /// The key for a request to become a channel, which is none yet.
-    pub fn binding(&self) -> &SigningKey {
+    pub fn binding(&self) -> &Arc<SigningKey> {
         &self.first
     }
 

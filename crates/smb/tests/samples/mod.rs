@@ -197,7 +197,8 @@ pub fn responses() -> Vec<(Command, Status, Response)> {
     };
     let lease_ack = LeaseAck { flags: 0, key: [4; 16], state: LeaseState::READ };
     let ioctl = ioctl::Response { code: 0x0014_0204, file: FILE, output: Bytes::from_static(b"output") };
-    let read = |data: &'static [u8]| Response::Read(ReadResponse { data: Bytes::from_static(data), remaining: 0 });
+    let read =
+        |data: &'static [u8]| Response::Read(ReadResponse { data: Bytes::from_static(data).into(), remaining: 0 });
     let ok = Status::Success;
     vec![
         (Command::Negotiate, ok, negotiate(0x0302, vec![])),

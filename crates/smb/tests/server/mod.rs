@@ -219,7 +219,7 @@ impl Client {
                 .map(|count| Response::Write(WriteResponse { count, remaining: 0 })),
             Request::Read(request) => self
                 .pipe_read(request.file, request.length as usize)
-                .map(|data| Response::Read(ReadResponse { data, remaining: 0 })),
+                .map(|data| Response::Read(ReadResponse { data: data.into(), remaining: 0 })),
             Request::Ioctl(request) => return self.ioctl(&request),
             Request::QueryInfo(_) => Ok(Response::QueryInfo(Output(Bytes::from_static(&[0; 24])))),
             Request::Close(request) => {

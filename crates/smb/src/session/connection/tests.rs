@@ -1,11 +1,12 @@
 //! A client in memory: it negotiates, logs on, signs and seals with the reverse of what the server does.
 
 use super::*;
-use crate::crypt::{Keys, Opener, SigningKey};
+use crate::crypt::{Keys, Opener, Sealer, SigningKey};
 use crate::logon::tests::{ASKED, CLIENT, Client as Person};
 use crate::logon::{ntlm, spnego};
+use crate::packet::compound::Chain;
 use crate::packet::error::ErrorData;
-use crate::packet::header::SIGNATURE_AT;
+use crate::packet::header::{Flags, SIGNATURE_AT};
 use crate::packet::logon::SetupFlags;
 use crate::packet::negotiate::{Capabilities, Dialect, SecurityMode};
 use crate::packet::negotiate_context::{AES_GMAC, AES128_GCM, Context, salted};
@@ -424,26 +425,41 @@ fn little_is_granted_before_somebody_is_known() {
     assert!(client.connection.frame_max() > 8 << 20);
 }
 
-/// What is read from a file stays where it is, except where GMAC or a cipher wants it in one piece.
+/// What is read from a file stays where it is, unless GMAC or a cipher wants it in one piece and there is no room before it.
 #[test]
 fn the_data_of_an_answer_are_copied_only_where_they_must_be() {
+    use crate::packet::Payload;
     use crate::packet::file::ReadResponse;
+    let read = || Payload::from(Bytes::from(vec![7; 100_000]));
+    let gathered = || {
+        let mut whole = Payload::begin(100_000);
+        whole.extend_from_slice(&read());
+        Payload::gathered(whole)
+    };
     for dialect in Dialect::ALL {
-        for answer in [Answer::Signed, Answer::Sealed] {
+        for (answer, room) in [Answer::Signed, Answer::Sealed].into_iter().flat_map(|a| [(a, false), (a, true)]) {
             let (gateway, mut client) = logged_on(*dialect, Encryption::Offered);
             if answer == Answer::Sealed && client.sealing.is_none() {
                 continue;
             }
-            let data = Bytes::from(vec![7; 100_000]);
-            let response = Response::Read(ReadResponse { data: data.clone(), remaining: 0 });
+            let data = if room { gathered() } else { read() };
+            let place = data.as_ptr();
+            let response = Response::Read(ReadResponse { data, remaining: 0 });
             let request = Header { session: client.session, ..Header::request(Command::Read, 9) };
             let header = request.response(0, 1);
             let frame = client.connection.send(vec![Reply { header, response, answer }], &gateway.sessions);
             let frame = frame.expect("a frame");
-            let copied = answer == Answer::Sealed || *dialect == Dialect::Smb311;
-            assert_eq!(frame.payload.as_ptr() == data.as_ptr(), !copied, "{dialect:?} {answer:?}");
-            if answer == Answer::Signed {
-                assert!(client.signing.as_ref().expect("a key").verify(&mut frame.flatten()));
+            let in_one = answer == Answer::Sealed || *dialect == Dialect::Smb311;
+            let data = if in_one { &frame.head[frame.head.len() - 100_000..] } else { &frame.payload };
+            assert_eq!(data.as_ptr() == place, room || !in_one, "{dialect:?} {answer:?} {room}");
+            match answer {
+                Answer::Signed => assert!(client.signing.as_ref().expect("a key").verify(&mut frame.flatten())),
+                Answer::Plain | Answer::Sealed => {
+                    let (_, opener) = client.sealing.as_ref().expect("a key");
+                    let transform = crate::packet::transform::Transform::parse(&frame.head).expect("a header");
+                    let message = opener.open(&transform, frame.flatten()).expect("a right tag");
+                    assert!(message.ends_with(&read()));
+                }
             }
         }
     }
