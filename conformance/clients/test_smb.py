@@ -202,6 +202,36 @@ def test_smbprotocol_and_rest_see_each_other(share):
         held.wait()
 
 
+def test_who_may_only_append_writes_at_the_end(share):
+    """The offset does not count then, as Windows documents it; and COPYCHUNK, whose chunks say where they go, is refused."""
+    file = share.get_file_client("log.txt")
+    file.upload_file(b"0123")
+    python("""
+        import sys
+        from smbprotocol.connection import Connection
+        from smbprotocol.open import CreateDisposition, FileAttributes, FilePipePrinterAccessMask, ImpersonationLevel, Open, ShareAccess
+        from smbprotocol.session import Session
+        from smbprotocol.tree import TreeConnect
+        import uuid
+        share, port, user, key = sys.argv[1:]
+        connection = Connection(uuid.uuid4(), "127.0.0.1", int(port))
+        connection.connect()
+        session = Session(connection, user, key)
+        session.connect()
+        tree = TreeConnect(session, rf"\\\\127.0.0.1\\{share}")
+        tree.connect()
+        opened = Open(tree, "log.txt")
+        everybody = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
+        opened.create(ImpersonationLevel.Impersonation, FilePipePrinterAccessMask.FILE_APPEND_DATA, FileAttributes.FILE_ATTRIBUTE_NORMAL,
+                      everybody, CreateDisposition.FILE_OPEN, 0)
+        opened.write(b"45", 0)
+        opened.write(b"67", 1)
+        opened.close()
+        connection.disconnect()
+    """, share.share_name, str(share.port), ACCOUNT, KEY)
+    assert file.download_file().readall() == b"01234567"
+
+
 def test_impacket_takes_files_up_and_down(share):
     python("""
         import io, os, sys

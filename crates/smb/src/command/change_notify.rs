@@ -1,7 +1,7 @@
 //! CHANGE_NOTIFY: what has changed in a directory since the client last asked, or the next thing that does.
 
 use lazuli_model::file::Kind;
-use lazuli_store::{Filter, Happened, Waiting};
+use lazuli_store::{Filter, Happened};
 
 use crate::info::notify::{self, Action};
 use crate::packet::Response;
@@ -39,7 +39,7 @@ pub(super) async fn run(ask: &Ask<'_>, request: &NotifyRequest) -> Outcome {
         if let Some(outcome) = taken(&turn, request.output_max as usize) {
             return outcome;
         }
-        ask.later.begins();
+        ask.later.announce();
         tokio::select! {
             () = changed => {}
             () = ask.later.pending.ended() => return ended(ask.later.pending.reason()),

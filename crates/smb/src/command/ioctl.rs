@@ -246,7 +246,8 @@ async fn copy(
         return Err(Status::InvalidDeviceRequest);
     }
     source.may(Access::READ_DATA.with(Access::EXECUTE))?;
-    open.may(Access::WRITE_DATA.with(Access::APPEND_DATA))?;
+    // Chunks say where they go, and who may only append may not.
+    open.may(Access::WRITE_DATA)?;
     if code == Fsctl::CopyChunk {
         open.may(Access::READ_DATA)?;
     }

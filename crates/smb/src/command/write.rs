@@ -35,8 +35,14 @@ pub(super) async fn run(ask: &Ask<'_>, request: WriteRequest) -> Outcome {
     }
     if length > 0 {
         let frozen = open.state().frozen;
-        let offset = request.offset;
-        ask.store.write_handle(&file.at, offset, request.data, frozen).await?;
+        // "If only the FILE_APPEND_DATA and SYNCHRONIZE flags are set, the caller can write only to the end of the file, and any offset information
+        // about write operations to the file is ignored" (NtCreateFile).
+        let offset = if open.may(Access::WRITE_DATA).is_ok() {
+            ask.store.write_handle(&file.at, request.offset, request.data, frozen).await?;
+            request.offset
+        } else {
+            ask.store.append_handle(&file.at, request.data, frozen).await?
+        };
         open.state().position = offset + length as u64;
     }
     Ok((Status::Success, Response::Write(answer(length))))

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::{Buf, BytesMut};
 use lazuli_store::Store;
@@ -42,7 +42,6 @@ pub(crate) struct Outgoing {
 
 enum Frame {
     Replies(Vec<Reply>),
-    /// Signed or sealed already.
     Ready(Encoded),
     Close,
 }
@@ -194,6 +193,7 @@ impl Client {
         let max = self.connection().frame_max();
         let length = frame::length(head, max)?;
         let room = if length > FRAME_SHORT { Some(self.gateway.room(length).await?) } else { None };
+        // Who has not logged on sends short frames, and long ones have their share of the pool.
         let mut message = BytesMut::with_capacity(length);
         let mut rest = reader.take(length as u64);
         let mut looks = 0;
@@ -286,6 +286,8 @@ impl Client {
             self.enter(received);
         }
         let watches = received.iter().any(|received| received.header.command == Command::ChangeNotify);
+        let renamed = received.iter().find(|received| dispatch::is_rename(received));
+        let renamed = renamed.and_then(|received| self.pending().get(&received.header.message_id).cloned());
         let client = self.clone();
         let mut work = Box::pin(async move {
             if let Err(close) = client.compound(received, holds).await {
@@ -293,8 +295,14 @@ impl Client {
                 client.close();
             }
         });
-        // Watches of one directory are answered in the order in which they came, so they queue in that order: each begins before the next is read.
-        let is_done = watches && poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready())).await;
+        // Watches of one directory are answered in the order in which they came, so they queue in that order: each begins before the next is read. And
+        // what comes behind a rename meets the new name, or has heard of the break that the rename waits for (smb2.lease.rename_wait).
+        let is_begun = || renamed.as_ref().is_none_or(|pending| pending.id.load(Ordering::SeqCst) != 0);
+        let to_begin = |context: &mut Context<'_>| match work.as_mut().poll(context) {
+            Poll::Pending if !is_begun() => Poll::Pending,
+            done @ (Poll::Ready(()) | Poll::Pending) => Poll::Ready(done.is_ready()),
+        };
+        let is_done = (watches || renamed.is_some()) && poll_fn(to_begin).await;
         if !is_done {
             tokio::spawn(work);
         }

@@ -19,7 +19,7 @@ use crate::packet::error::ErrorData;
 use crate::packet::file::FileId;
 use crate::packet::header::Target;
 use crate::packet::query::{InfoType, SetRequest};
-use crate::packet::{Header, Request, Response};
+use crate::packet::{Command, Header, Request, Response};
 use crate::session::protection::{Answer, Standing, accept_tree};
 use crate::session::{Close, Received, Reply, Tree};
 use crate::status::Status;
@@ -180,7 +180,9 @@ async fn in_tree(
         Some(Err(_)) | None => None,
     };
     let pending = client.begin(received, tree);
-    let later = Later { client, received, answer, pending: pending.clone(), before: ready };
+    let name = ShareName::parse(&share.share).ok();
+    let of_share = name.map(|share| ShareAt { account: account.clone(), share });
+    let later = Later { client, received, answer, pending: pending.clone(), share: of_share, before: ready };
     let gateway = &client.gateway;
     let session = received.session;
     let store = gateway.store.clone();
@@ -258,12 +260,21 @@ fn needs_only_the_handle(request: &Request) -> bool {
     matches!(request, Request::Close(_) | Request::Flush(_) | Request::Read(_) | Request::Write(_) | Request::Lock(_))
 }
 
+pub(super) fn is_rename(received: &Received) -> bool {
+    received.header.command == Command::SetInfo
+        && match Request::parse(Command::SetInfo, received.message.clone()) {
+            Ok(Request::SetInfo(set)) => renames(&set),
+            Ok(_) | Err(_) => false,
+        }
+}
+
+fn renames(set: &SetRequest) -> bool {
+    let names = matches!(Class::from_code(set.class), Some(Class::Rename | Class::RenameEx | Class::Link));
+    set.kind == InfoType::File && names
+}
+
 /// Whether a request gets at something that its client has not open: who has become nobody may not.
 fn reaches_new(request: &Request) -> bool {
-    let renames = |set: &SetRequest| {
-        set.kind == InfoType::File
-            && matches!(Class::from_code(set.class), Some(Class::Rename | Class::RenameEx | Class::Link))
-    };
     match request {
         Request::Create(_) => true,
         Request::SetInfo(set) => renames(set),

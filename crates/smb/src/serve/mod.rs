@@ -146,6 +146,8 @@ pub struct Gateway {
     pub(crate) alarm: Alarm,
     /// Read by all that signs, seals and verifies, at the same time.
     sessions: RwLock<Sessions>,
+    /// Held by who tells notices.
+    telling: tokio::sync::Mutex<()>,
     opens: Mutex<Opens>,
     clients: Mutex<HashMap<ConnectionId, Weak<Client>>>,
     next: AtomicU64,
@@ -173,6 +175,7 @@ impl Gateway {
             random: settings.random,
             alarm: settings.alarm,
             sessions: RwLock::default(),
+            telling: tokio::sync::Mutex::default(),
             opens: Mutex::default(),
             clients: Mutex::default(),
             next: AtomicU64::new(1),

@@ -30,11 +30,17 @@ impl Gateway {
                 () = (self.alarm)(LOOK), if self.store.is_shared() => self.opens().shares(),
             };
             for share in shares {
-                match self.store.take_notices(&share, self.id).await {
-                    Ok(notices) => notices.into_iter().for_each(|notice| self.tell(&share, notice)),
-                    Err(failure) => tracing::debug!(?failure, "a share's notices could not be taken"),
-                }
+                self.take_notices(&share).await;
             }
+        }
+    }
+
+    /// One at a time, so that notices are told in the order in which they were left.
+    pub(super) async fn take_notices(&self, share: &ShareAt) {
+        let _turn = self.telling.lock().await;
+        match self.store.take_notices(share, self.id).await {
+            Ok(notices) => notices.into_iter().for_each(|notice| self.tell(share, notice)),
+            Err(failure) => tracing::debug!(?failure, "a share's notices could not be taken"),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lazuli_store::Waiting;
+use lazuli_store::{ShareAt, Waiting};
 use tokio::sync::Notify;
 
 use super::connection::{Client, Outgoing};
@@ -65,12 +65,14 @@ pub(crate) struct Later<'a> {
     pub received: &'a Received,
     pub answer: Answer,
     pub pending: Arc<Pending>,
+    /// What it is about, unless it is a pipe.
+    pub share: Option<ShareAt>,
     /// Answers of the same compound that are ready: they go out before.
     pub before: &'a Mutex<Vec<Reply>>,
 }
 
-impl Waiting for Later<'_> {
-    fn begins(&self) {
+impl Later<'_> {
+    pub fn announce(&self) {
         if self.pending.id.load(Ordering::SeqCst) != 0 {
             return;
         }
@@ -85,6 +87,18 @@ impl Waiting for Later<'_> {
         let header = Header { target: Target::Async { id }, ..header };
         let reply = Reply { header, response: Response::Error(ErrorData::None), answer: self.answer };
         self.client.send(Outgoing::replies(vec![reply]));
+    }
+}
+
+impl Waiting for Later<'_> {
+    fn begins(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            // A client that has to give something up hears of it before this one hears that it waits (smb2.lease.rename_wait).
+            if let Some(share) = &self.share {
+                self.client.gateway.take_notices(share).await;
+            }
+            self.announce();
+        })
     }
 
     fn cancelled(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {

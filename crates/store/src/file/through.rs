@@ -155,21 +155,39 @@ impl Store {
     }
 
     pub async fn write_handle(&self, at: &HandleAt, from: u64, data: Bytes, frozen: Frozen) -> Result<(), Failure> {
+        self.write_through(at, Some(from), data, frozen).await.map(|_| ())
+    }
+
+    /// Writes behind the last byte, wherever that is, and says where it was.
+    pub async fn append_handle(&self, at: &HandleAt, data: Bytes, frozen: Frozen) -> Result<u64, Failure> {
+        self.write_through(at, None, data, frozen).await
+    }
+
+    /// From the end on, if nothing else is said.
+    async fn write_through(
+        &self,
+        at: &HandleAt,
+        from: Option<u64>,
+        data: Bytes,
+        frozen: Frozen,
+    ) -> Result<u64, Failure> {
         let length = data.len() as u64;
-        let end = from.checked_add(length).ok_or(Refusal::OutOfRangeInput)?;
         let received = self.receive(&mut Whole(Some(data)), Some(length), length, false).await?;
         let fill = Fill::of(&received);
         let (file, handle) = (at.file, at.handle);
         let found = self.found_share(&at.share).await?;
         self.change_staged(found, received.body.into_staged(), move |tree| {
             let (node, mut standing) = tree.through(file, handle)?;
+            let from = from.unwrap_or(node.length);
+            let end = from.checked_add(length).ok_or(Refusal::OutOfRangeInput)?;
             let told = writes(&standing, handle, from, end)?;
             let mut changed = node.written_to(end, frozen, tree.now())?;
             tree.resize(node.length, changed.length)?;
             tree.write_content(&mut changed, from, &fill)?;
             tree.break_caches(file, &mut standing, &told);
             let grows = if changed.length == node.length { Filter::default() } else { Filter::SIZE };
-            tree.changed(&changed, Filter::WRITTEN.with(grows))
+            tree.changed(&changed, Filter::WRITTEN.with(grows))?;
+            Ok(from)
         })
         .await
     }

@@ -97,8 +97,8 @@ impl Breaks {
 
 /// How a caller waits.
 pub trait Waiting: Sync {
-    /// It begins to wait. Said once, before anything is waited for.
-    fn begins(&self);
+    /// It begins to wait. Said once, before anything is waited for, and when notices of what it waits for can be taken.
+    fn begins(&self) -> BoxFuture<'_, ()>;
     /// Ends when the caller does not want to wait any more.
     fn cancelled(&self) -> BoxFuture<'_, ()>;
 }
@@ -107,7 +107,9 @@ pub trait Waiting: Sync {
 pub struct Patience;
 
 impl Waiting for Patience {
-    fn begins(&self) {}
+    fn begins(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     fn cancelled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
@@ -167,10 +169,11 @@ impl<'a> Wait<'a> {
 
     /// Waits until it is worth another look. False when the caller does not want to.
     pub async fn pass(&mut self, settled: Pin<Box<Notified<'a>>>, until: Option<Timestamp>) -> bool {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.waiting.begins();
-        }
+        // It has its turn from now on, whatever its beginning takes.
         self.has_looked();
+        if !std::mem::replace(&mut self.begun, true) {
+            self.waiting.begins().await;
+        }
         let now = self.store.now();
         // What settles at another gateway wakes nobody here.
         let until = match &self.store.sharing {
