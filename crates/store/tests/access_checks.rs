@@ -138,3 +138,18 @@ async fn names_are_made_and_moved_where_the_directory_lets() {
     assert_eq!(rename(&file, "open/h", Some(&me())).await, Ok(Some(())));
     assert_eq!(rename(&file, "closed/h", None).await, Ok(Some(())), "who is not bound");
 }
+
+#[tokio::test]
+async fn who_may_only_append_writes_at_the_end_wherever_that_is() {
+    let bound = Bound::new().await;
+    let (store, frozen) = (&bound.0.store, Frozen::default());
+    let file = bound.make("f", Wanted::File).await;
+    store.write_handle(&file, 0, "old".into(), frozen).await.unwrap();
+    let (first, second) = tokio::join!(
+        store.append_handle(&file, "first".into(), frozen),
+        store.append_handle(&file, "other".into(), frozen)
+    );
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!([first.min(second), first.max(second)], [3, 8], "neither over the other, nor over what was there");
+    assert_eq!(store.query_handle(&file).await.unwrap().entry.node.length, 13);
+}

@@ -495,22 +495,6 @@ async fn locks_are_waited_for() {
 
 /// What SMB changes is told to those who watch, also from above; what REST changes is not.
 #[tokio::test]
-async fn who_appends_writes_at_the_end_wherever_that_is() {
-    let world = World::plain();
-    world.create_share(1).await;
-    world.make_file("f", 3).await.unwrap();
-    let (one, two) = (world.open("f", "W", "RWD", "").await, world.open("f", "W", "RWD", "").await);
-    let (one_at, two_at, frozen) = (one.at(), two.at(), Frozen::default());
-    let first = world.store.append_handle(&one_at, "first".into(), frozen);
-    let second = world.store.append_handle(&two_at, "other".into(), frozen);
-    let (first, second) = tokio::join!(first, second);
-    let (first, second) = (first.unwrap(), second.unwrap());
-    assert_eq!([first.min(second), first.max(second)], [3, 8], "neither over the other, nor over what was there");
-    let seen = world.store.query_handle(&one.at()).await.unwrap();
-    assert_eq!(seen.entry.node.length, 13);
-}
-
-#[tokio::test]
 async fn directories_are_watched() {
     let world = World::plain();
     world.create_share(1).await;
