@@ -70,7 +70,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.open.state().watch.waiting.remove(&self.message);
+        self.open.state().watch.leave(self.message);
         self.open.changed.notify_waiters();
     }
 }
@@ -89,8 +89,8 @@ fn taken(turn: &Turn<'_>, room: usize) -> Option<Outcome> {
         watch.overflown = false;
         return Some(Ok((Status::NotifyEnumDir, Response::ChangeNotify(Output::default()))));
     }
-    if !watch.changes.is_empty() {
-        let changes: Vec<notify::Change> = std::mem::take(&mut watch.changes)
+    if let Some(changes) = watch.take() {
+        let changes: Vec<notify::Change> = changes
             .into_iter()
             .map(|change| notify::Change { action: action(change.happened), name: change.path.as_str().into() })
             .collect();

@@ -3,7 +3,7 @@
 //! Held true: an open is in the table from the answer to its CREATE to its CLOSE, or until its session, tree or connection ends; one that is
 //! durable outlives its connection for a time, belonging to no session meanwhile.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_model::file::arbiter::Cache;
@@ -93,7 +93,10 @@ pub(crate) struct Listing {
 pub(crate) struct Watch {
     /// How much the first request had room for; none before it.
     pub room: Option<usize>,
-    pub changes: Vec<Change>,
+    /// What one request each of those that wait is answered with: what came while it waited, and nothing that came behind it.
+    answers: VecDeque<Vec<Change>>,
+    /// What came while none waited.
+    changes: Vec<Change>,
     pub overflown: bool,
     /// The requests that wait, by their message ids. The first of them gets what changes.
     pub waiting: BTreeSet<u64>,
@@ -102,13 +105,33 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// What one change of the share was.
     pub fn push(&mut self, changes: Vec<Change>) {
+        if self.changes.is_empty() && !self.overflown && self.answers.len() < self.waiting.len() {
+            return self.answers.push_back(changes);
+        }
         if self.changes.len() + changes.len() > CHANGES_MAX {
             self.overflown = true;
             self.changes.clear();
         }
         if !self.overflown {
             self.changes.extend(changes);
+        }
+    }
+
+    /// What the first request that waits is told, if there is anything.
+    pub fn take(&mut self) -> Option<Vec<Change>> {
+        let kept = |watch: &mut Self| Some(std::mem::take(&mut watch.changes)).filter(|changes| !changes.is_empty());
+        self.answers.pop_front().or_else(|| kept(self))
+    }
+
+    /// The request does not wait any more. What it was to be told, and did not take, is kept for the next one.
+    pub fn leave(&mut self, message: u64) {
+        self.waiting.remove(&message);
+        while self.answers.len() > self.waiting.len() {
+            let later = std::mem::take(&mut self.changes);
+            self.changes = self.answers.pop_back().unwrap_or_default();
+            self.changes.extend(later);
         }
     }
 }
@@ -198,5 +221,49 @@ impl Opens {
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Open>> {
         self.by_id.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_store::Happened;
+
+    use super::*;
+
+    fn change(name: &str) -> Vec<Change> {
+        vec![Change { happened: Happened::Added, path: name.into() }]
+    }
+
+    fn names(changes: Option<Vec<Change>>) -> Vec<String> {
+        changes.into_iter().flatten().map(|change| change.path).collect()
+    }
+
+    #[test]
+    fn a_request_that_waits_is_told_of_the_first_change_alone() {
+        let mut watch = Watch::default();
+        watch.waiting.insert(7);
+        for name in ["a", "b", "c"] {
+            watch.push(change(name));
+        }
+        assert_eq!(names(watch.take()), ["a"]);
+        watch.leave(7);
+        watch.push(change("d"));
+        watch.waiting.insert(8);
+        watch.push(change("e"));
+        assert_eq!(names(watch.take()), ["b", "c", "d", "e"], "all that came while none waited, in its order");
+        assert_eq!(watch.take().map(|_| ()), None);
+    }
+
+    #[test]
+    fn what_a_cancelled_request_was_to_be_told_is_kept_in_its_order() {
+        let mut watch = Watch::default();
+        watch.waiting.extend([7, 8]);
+        for name in ["a", "b", "c"] {
+            watch.push(change(name));
+        }
+        watch.leave(7);
+        assert_eq!(names(watch.take()), ["a"]);
+        watch.leave(8);
+        assert_eq!(names(watch.take()), ["b", "c"]);
     }
 }
