@@ -115,9 +115,11 @@ impl<'a> Story<'a> {
         }
     }
 
+    /// Ends the lease with what it was on. One whose time was over had ended before, and by nobody.
     fn end_lease(&mut self, by: Event<'a>) {
+        let is_in_force = self.lease.holder(Self::now(&by)).is_some();
         if let Some(id) = self.leased() {
-            self.leases.insert(id, Some(by));
+            self.leases.insert(id, is_in_force.then_some(by));
         }
         self.lease = Lease::Free;
     }
