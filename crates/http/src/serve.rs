@@ -449,7 +449,7 @@ impl Edge {
             None => None,
         };
         let rule = plan.as_ref().map_or(0, |plan| plan.rule);
-        let watch = self.recorder.get().filter(|_| record::is_worth(spec, &head)).map(|_| Watch::by(rule));
+        let watch = self.recorder.get().and_then(|_| Watch::over(spec, &head, rule));
         let mut request = self.store.request();
         request.witness = watch.as_ref().map(|watch| watch.witness.clone());
         if settings.change_feed && spec.writes() {

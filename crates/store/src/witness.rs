@@ -52,6 +52,8 @@ pub struct Witness {
 thread_local! {
     static FOUND: Cell<Found> = const { Cell::new(Found::Unknown) };
     static EACH: RefCell<Vec<Found>> = const { RefCell::new(Vec::new()) };
+    /// Whether `EACH` has any. Only batches do, and all others need not look at it.
+    static HAS_EACH: Cell<bool> = const { Cell::new(false) };
     static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -73,7 +75,9 @@ impl Witness {
     /// A run begins on this thread.
     pub(crate) fn begin(&self) {
         FOUND.set(Found::Unknown);
-        EACH.with_borrow_mut(Vec::clear);
+        if HAS_EACH.replace(false) {
+            EACH.with_borrow_mut(Vec::clear);
+        }
         REFUSED.set(false);
     }
 
@@ -84,11 +88,9 @@ impl Witness {
         let stands = sight.refused || (sight.submitted && !submitted);
         if !stands || refused || sight.decision == decision {
             *sight = Sight { at, found: FOUND.get(), submitted: submitted && !refused, refused, decision };
-            EACH.with_borrow_mut(|each| {
-                if !each.is_empty() {
-                    *self.each.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(each);
-                }
-            });
+            if HAS_EACH.replace(false) {
+                *self.each.lock().unwrap_or_else(PoisonError::into_inner) = EACH.take();
+            }
         }
     }
 }
@@ -101,6 +103,7 @@ pub(crate) fn saw(found: Found) {
 /// The same, of one of several that a decision is about.
 pub(crate) fn saw_one(found: Found) {
     saw(found);
+    HAS_EACH.set(true);
     EACH.with_borrow_mut(|each| each.push(found));
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use super::fetch::PAGE;
 use crate::{Halt, Key, View, Want};
 
 #[derive(Clone, Debug, Default)]
@@ -70,7 +71,7 @@ impl Loaded {
         Ok(found)
     }
 
-    /// The last row of a range, or the first part of the range that has to be known to tell.
+    /// The last row of a range, or the first page of what has to be known to tell: a pool reads forwards only.
     pub fn find_last(&self, from: &Key, to: &Key) -> Result<Option<(&Key, &Bytes)>, Want> {
         let mut to = to;
         while from < to {
@@ -90,7 +91,7 @@ impl Loaded {
         while let Some(end) = self.end_of_range(at) {
             at = end;
         }
-        Want::Scan { from: at.clone(), to: to.clone(), limit: usize::MAX }
+        Want::Scan { from: at.clone(), to: to.clone(), limit: PAGE }
     }
 
     fn end_of_range(&self, key: &Key) -> Option<&Key> {
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(last(0, 20), Ok(Some(15)));
         assert_eq!(last(12, 15), Ok(None));
         assert_eq!(last(30, 40), Ok(None));
-        let lacks = |from| Err(Want::Scan { from: key(from), to: key(40), limit: usize::MAX });
+        let lacks = |from| Err(Want::Scan { from: key(from), to: key(40), limit: PAGE });
         assert_eq!(
             loaded.find_last(&key(12), &key(40)).map(|_| ()),
             lacks(20).map_err(|mut want| {

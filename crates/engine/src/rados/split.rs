@@ -55,13 +55,22 @@ impl Shard {
 
 async fn split(gateway: &Arc<Gateway>, place: Place) -> Result<bool, Fault> {
     let most = gateway.options.split_rows;
-    let rows = keys(gateway, place, Bytes::new(), most + 1, |_| true).await?;
-    if rows.len() <= most {
+    let mut rows = 0;
+    each_key(gateway, place, Bytes::new(), |_| {
+        rows += 1;
+        rows <= most
+    })
+    .await?;
+    if rows <= most {
         return Ok(false);
     }
-    let names =
-        keys(gateway, place, Bytes::from_static(&[names::VERSIONS]), usize::MAX, |key| key[0] == names::VERSIONS);
-    let partitions: Vec<Bytes> = names.await?.iter().filter_map(|key| names::partition_of(key)).collect();
+    let mut sample = Sample::default();
+    each_key(gateway, place, Bytes::from_static(&[names::VERSIONS]), |key| {
+        names::partition_of(key).into_iter().for_each(|partition| sample.add(partition));
+        key[0] == names::VERSIONS
+    })
+    .await?;
+    let partitions = sample.kept;
     let Some(children) = children(gateway, place, &partitions) else { return Ok(false) };
     let object = names::shard(place.space, place.shard);
     let begin = vec![
@@ -96,31 +105,61 @@ fn children(gateway: &Gateway, place: Place, partitions: &[Bytes]) -> Option<Sha
     Some(cuts.into_iter().map(|cut| (cut, ShardId(gateway.random().max(1)))).collect())
 }
 
-/// Keys of the object that are greater than `after`, up to `limit`, as long as they are `within`.
-async fn keys(
+/// Partitions of a shard in their order, evenly spaced: enough to say where to cut it, however many there are.
+struct Sample {
+    kept: Vec<Bytes>,
+    seen: usize,
+    /// One of so many is kept.
+    step: usize,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { kept: Vec::new(), seen: 0, step: 1 }
+    }
+}
+
+impl Sample {
+    const KEPT_MAX: usize = 4096;
+
+    fn add(&mut self, partition: Bytes) {
+        if self.seen.is_multiple_of(self.step) {
+            self.kept.push(partition);
+        }
+        self.seen += 1;
+        if self.kept.len() > Self::KEPT_MAX {
+            let mut place = 0;
+            self.kept.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.step *= 2;
+        }
+    }
+}
+
+/// Tells of each key of the object that is greater than `after`, in order and by pages, until `tell` has heard enough.
+async fn each_key(
     gateway: &Gateway,
     place: Place,
     mut after: Bytes,
-    limit: usize,
-    within: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<Bytes>, Fault> {
+    mut tell: impl FnMut(&[u8]) -> bool,
+) -> Result<(), Fault> {
     let object = names::shard(place.space, place.shard);
-    let mut keys: Vec<Bytes> = Vec::new();
-    while keys.len() < limit {
+    loop {
         let step = ReadStep::Keys { after, limit: PAGE };
         let found = match gateway.pool.read(&object, vec![step]).await {
             Ok(mut reading) => reading.found.pop(),
-            Err(Trouble::Missing) => return Ok(keys),
+            Err(Trouble::Missing) => return Ok(()),
             Err(trouble) => return Err(trouble.into()),
         };
-        let Some(Found::Rows { rows, more }) = found else { return Ok(keys) };
-        let before = keys.len();
-        let all = rows.len();
-        keys.extend(rows.into_iter().map(|(key, _)| key).take_while(|key| within(key)));
-        let Some(last) = keys.last().filter(|_| more && keys.len() == before + all) else { return Ok(keys) };
-        after = last.clone();
+        let Some(Found::Rows { rows, more }) = found else { return Ok(()) };
+        let goes_on = rows.iter().all(|(key, _)| tell(key));
+        match rows.into_iter().next_back() {
+            Some((last, _)) if goes_on && more => after = last,
+            Some(_) | None => return Ok(()),
+        }
     }
-    Ok(keys)
 }
 
 /// Steps 2 to 5.
@@ -265,4 +304,24 @@ pub(super) async fn forget(gateway: &Gateway, space: Space) -> Result<(), Fault>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many partitions there are, few are kept, and the one in the middle is one from the middle.
+    #[test]
+    fn a_sample_is_bounded_and_even() {
+        for count in [0_u32, 1, 2, 4_096, 4_097, 100_000] {
+            let mut sample = Sample::default();
+            (0..count).for_each(|partition| sample.add(partition.to_be_bytes().to_vec().into()));
+            let kept: Vec<u32> =
+                sample.kept.iter().map(|bytes| u32::from_be_bytes(bytes.as_ref().try_into().unwrap())).collect();
+            assert!(kept.len() <= Sample::KEPT_MAX && kept.is_sorted(), "{count}");
+            assert!(count > Sample::KEPT_MAX as u32 || kept.len() == count as usize, "{count}");
+            let middle = kept.get(kept.len() / 2).copied().unwrap_or_default();
+            assert!(middle.abs_diff(count / 2) <= count / 1_000 + 1, "{middle} of {count}");
+        }
+    }
 }

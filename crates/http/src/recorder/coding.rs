@@ -29,6 +29,8 @@ const TEXT_MAX: usize = 128;
 const LOCKS_MAX: usize = 64;
 /// What comes before the texts, behind the length and the number.
 const FIXED_BYTES: usize = 8 + (1 + 8 + 16 + 8) + 16 + 2 + 2 + 1 + 17 + 8 + 8 + 1 + 8;
+/// More than most records have.
+const USUAL_BYTES: usize = 1024;
 const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
 /// What a refused request is recorded with.
 const ASKED: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
@@ -115,6 +117,7 @@ pub(super) fn encode_call(call: &HandleCall<'_>, done: impl FnOnce(&mut [u8])) {
 fn filled(done: impl FnOnce(&mut [u8]), write: impl FnOnce(&mut Vec<u8>)) {
     SCRATCH.with_borrow_mut(|out| {
         out.clear();
+        out.reserve(USUAL_BYTES);
         out.extend_from_slice(&[0; 12]);
         write(out);
         let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
@@ -217,8 +220,8 @@ fn texts(out: &mut Vec<u8>, note: &Note<'_>) {
     let head = note.head;
     framed(out, OBJECT_MAX, |out| object(out, head, note.entity));
     let (client, agent) = who(head);
-    bytes(out, client);
-    bytes(out, agent);
+    bytes(out, client.trim_ascii());
+    bytes(out, agent.trim_ascii());
     framed(out, TEXT_MAX, |out| principal(out, note.identity, head));
     text(out, note.code);
     text(out, note.etag.unwrap_or_default());
@@ -257,12 +260,18 @@ fn who(head: &Head) -> (&[u8], &[u8]) {
     (client, agent)
 }
 
+/// A text behind its length. Most are empty, or short.
 fn bytes(out: &mut Vec<u8>, text: &[u8]) {
-    framed(out, TEXT_MAX, |out| out.extend_from_slice(text.trim_ascii()));
+    let text = &text[..text.len().min(TEXT_MAX)];
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    if !text.is_empty() {
+        out.extend_from_slice(text);
+    }
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
-    framed(out, TEXT_MAX, |out| out.extend_from_slice(text.as_bytes()));
+    bytes(out, text.as_bytes());
 }
 
 /// What `write` writes, cut at `most` bytes, behind its length.

@@ -269,38 +269,40 @@ impl<'a> History<'a, '_> {
 
     /// Whether the time of the lease that `taken` took was over when the refusal saw a lease, by all renewals that are in the record.
     fn is_over(&self, taken: &Record) -> bool {
-        let mut seconds = None;
-        let mut until = None;
-        for change in self.changes.iter().filter(|change| order(change) <= (self.mine.at, self.mine.seq)) {
-            match change.lease.as_ref().map(|call| (call.action.as_str(), call.seconds)) {
-                Some(("acquire", length)) => {
-                    seconds = length.and_then(|length| u64::try_from(length).ok());
-                    until = seconds.map(|seconds| change.at.plus_seconds(seconds));
-                }
-                Some(("renew", _)) => until = seconds.map(|seconds| change.at.plus_seconds(seconds)),
-                // What is breaking is held for its period, which is not longer than the rest of the lease.
-                Some(_) | None => {}
-            }
-        }
-        order(taken) <= order(self.mine) && until.is_some_and(|until| until <= self.mine.at)
+        let mut term = Term::default();
+        self.changes.iter().filter(|change| order(change) <= order(self.mine)).for_each(|change| term.go_on(change));
+        order(taken) <= order(self.mine) && term.is_over(self.mine.at)
     }
 
     /// How the lease that was named came to its end.
     fn lease_ended(&self) -> Found<'a> {
         let named = LeaseId::parse(&self.mine.asked.lease);
         let mut held: Option<&Record> = None;
+        let mut term = Term::default();
+        // Whether it was the lease of a blob, and not of blocks alone.
+        let mut on_blob = false;
         let mut end: Found<'a> = UNKNOWN;
         // The last call that had to do with it.
         let mut since: Option<&Record> = None;
         for &change in &self.changes {
             let before = (held.is_some(), end.1.map(order));
+            // A lease whose time was over was not ended by what came later.
+            let is_over = saw_no_lease(change) || term.is_over(change.at);
+            term.go_on(change);
             match change.lease.as_ref().map(|call| call.action.as_str()) {
+                None if held.is_some() && is_over && (deletes(change) || takes_the_place(change)) => {
+                    (held, end) = (None, (Why::Expired, None));
+                }
                 None if held.is_some() && deletes(change) => (held, end) = (None, (Why::Deleted, Some(change))),
+                // The blob was deleted in between, by a request that is not in the record, or of which nobody knows whether it was done.
+                None if held.is_some() && takes_the_place(change) && on_blob => (held, end) = (None, UNKNOWN),
                 None if held.is_some() && takes_the_place(change) => {
                     (held, end) = (None, (Why::Replaced, Some(change)));
                 }
                 None => {}
-                Some("acquire" | "renew" | "change") if leased(change) == named => held = Some(change),
+                Some("acquire" | "renew" | "change") if leased(change) == named => {
+                    (held, on_blob) = (Some(change), false)
+                }
                 Some("acquire") if held.is_some() => (held, end) = (None, (Why::Expired, Some(change))),
                 Some("change") if held.is_some() => (held, end) = (None, (Why::Changed, Some(change))),
                 Some("break") if held.is_some() => (held, end) = (None, (Why::Broken, Some(change))),
@@ -308,6 +310,7 @@ impl<'a> History<'a, '_> {
                 Some("expire") if held.is_some() => (held, end) = (None, (Why::Expired, Some(change))),
                 Some(_) => {}
             }
+            on_blob |= matches!(change.found, Sighted::Made(..)) || change.operation == "PutBlockList";
             if before != (held.is_some(), end.1.map(order)) || held.is_some_and(|held| order(held) == order(change)) {
                 since = Some(change);
             }
@@ -323,6 +326,37 @@ impl<'a> History<'a, '_> {
             (None, _) => end,
         }
     }
+}
+
+/// How long a lease lasts, by the calls that are in the record.
+#[derive(Default)]
+struct Term {
+    seconds: Option<u64>,
+    /// `None` for a lease without an end, and if the record does not say.
+    until: Option<Timestamp>,
+}
+
+impl Term {
+    fn go_on(&mut self, change: &Record) {
+        match change.lease.as_ref().map(|call| (call.action.as_str(), call.seconds)) {
+            Some(("acquire", length)) => {
+                self.seconds = length.and_then(|length| u64::try_from(length).ok());
+                self.until = self.seconds.map(|seconds| change.at.plus_seconds(seconds));
+            }
+            Some(("renew", _)) => self.until = self.seconds.map(|seconds| change.at.plus_seconds(seconds)),
+            // What is breaking is held for its period, which is not longer than the rest of the lease.
+            Some(_) | None => {}
+        }
+    }
+
+    fn is_over(&self, at: Timestamp) -> bool {
+        self.until.is_some_and(|until| until <= at)
+    }
+}
+
+/// Whether no lease was in force when it was decided.
+fn saw_no_lease(change: &Record) -> bool {
+    matches!(change.found, Sighted::Made(_, None) | Sighted::Entry(None))
 }
 
 /// Whether it may have had to do with a lease.

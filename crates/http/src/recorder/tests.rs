@@ -210,3 +210,53 @@ fn a_change_that_may_have_been_the_cause_makes_an_explanation_uncertain() {
     assert_eq!((told.why, told.winner), (Why::Unknown, None));
     assert!(told.text.contains("Perhaps because of DeleteContainer by 10.0.0.7"), "{}", told.text);
 }
+
+const LEASE: &str = "0000000b-0000-0000-0000-000000000000";
+const SECOND: u64 = 10_000_000;
+
+/// A call on the blob `disk`, in its second, which saw `found`. A lease that is acquired lasts 15 seconds.
+fn on_disk(recorder: &Recorder, operation: &str, second: u64, found: Sighted, kind: RecordKind) -> String {
+    let lease_call = operation == "AcquireBlobLease";
+    let headers: &[(&str, &str)] = match lease_call {
+        true => &[("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "15")],
+        false => &[("x-ms-lease-id", LEASE)],
+    };
+    let asked = head("/account/box/disk", headers, u128::from(second));
+    let row = (0..).find(|row| crate::operation::name(*row) == operation).unwrap();
+    let mut sight = Sight::default();
+    (sight.at.0, sight.found) = (second * SECOND, found);
+    let etag = format!("\"0x{:X}\"", second * SECOND);
+    let etag = (kind == RecordKind::Change && operation == "PutBlob").then_some(etag.as_str());
+    let code = if kind == RecordKind::Refusal { "LeaseNotPresentWithBlobOperation" } else { "" };
+    let lease = lease_call.then_some(LEASE);
+    recorder.note(&Note { row, kind, code, etag, lease_call, lease, sight, ..note(&asked) });
+    crate::head::guid(u128::from(second))
+}
+
+fn disk_of(second: u64, lease: bool) -> Sighted {
+    Sighted::Made(Timestamp::from_ticks(second * SECOND), lease.then(|| LeaseId::parse(LEASE).unwrap()))
+}
+
+/// Why the lease of a blob is not that of the next blob of its name, which was put after a delete in its second; and who is blamed.
+fn told_of_deleted_lease(second: u64, is_in_force: bool, kind: RecordKind) -> (Why, Option<String>) {
+    let recorder = Recorder::new(0);
+    on_disk(&recorder, "PutBlob", 1, Sighted::Nothing, RecordKind::Change);
+    on_disk(&recorder, "AcquireBlobLease", 2, disk_of(1, false), RecordKind::Change);
+    on_disk(&recorder, "DeleteBlob", second, disk_of(1, is_in_force), kind);
+    on_disk(&recorder, "PutBlob", second + 1, Sighted::Nothing, RecordKind::Change);
+    let refused = on_disk(&recorder, "GetBlob", second + 2, disk_of(second + 1, false), RecordKind::Refusal);
+    let told = explain(&recorder.records(), &refused).unwrap();
+    (told.why, told.winner.map(|winner| winner.operation.to_owned()))
+}
+
+#[test]
+fn who_deletes_a_blob_ends_its_lease_unless_the_time_of_that_was_over() {
+    assert_eq!(told_of_deleted_lease(5, true, RecordKind::Change), (Why::Deleted, Some("DeleteBlob".into())));
+    assert_eq!(told_of_deleted_lease(20, false, RecordKind::Change), (Why::Expired, None));
+}
+
+/// A blob is put where another one was that had a lease. That one was deleted, and not replaced.
+#[test]
+fn who_puts_a_blob_is_not_blamed_for_a_delete_that_nobody_knows_of() {
+    assert_eq!(told_of_deleted_lease(5, true, RecordKind::Uncertain), (Why::Unknown, None));
+}

@@ -26,12 +26,20 @@ pub(crate) struct Watch {
     touched: Mutex<Touched>,
     /// The lab's rule that had a hand in it.
     pub rule: u64,
+    /// Its operation changes what is stored.
+    writes: bool,
 }
 
 impl Watch {
-    /// `rule` is the lab's rule that had a hand in the request; 0 if none had.
-    pub fn by(rule: u64) -> Self {
-        Self { rule, ..Self::default() }
+    /// For a request of which anything could be recorded: it changes something, or may be refused because of what others changed. `rule` is the
+    /// lab's rule that had a hand in it; 0 if none had.
+    pub fn over(spec: &Spec, head: &Head, rule: u64) -> Option<Self> {
+        const ASKED: [&str; 5] =
+            ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
+        let may_be_open = matches!(spec.on, On::File | On::Directory);
+        let writes = spec.writes();
+        let is_worth = writes || may_be_open || ASKED.iter().any(|header| head.says(header));
+        is_worth.then(|| Self { rule, writes, ..Self::default() })
     }
 }
 
@@ -62,22 +70,15 @@ impl Ask {
     }
 }
 
-/// Whether anything of a request could be recorded: it changes something, or may be refused because of what others changed.
-pub(super) fn is_worth(spec: &Spec, head: &Head) -> bool {
-    const ASKED: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "x-ms-lease-id"];
-    let may_be_open = matches!(spec.on, On::File | On::Directory);
-    spec.writes() || may_be_open || ASKED.iter().any(|header| head.says(header))
-}
-
 /// Records `outcome`, if it is a change, or a refusal that another request is the cause of.
 pub(super) fn note(ask: &Ask, row: usize, outcome: &Result<Answer, Failure>) {
     let (Some(recorder), Some(watch)) = (ask.edge.recorder(), &ask.watch) else { return };
-    let touched = std::mem::take(&mut *watch.touched.lock().unwrap_or_else(PoisonError::into_inner));
+    let touched = watch.touched.lock().unwrap_or_else(PoisonError::into_inner);
     let sight = watch.witness.sight();
     let refusal = match (outcome, &touched.refused) {
         (Err(Failure::Refused(refusal)), _) => Some(refusal),
         (Ok(_), Some((_, refusal))) => Some(refusal),
-        (Ok(_), None) if ask.spec.writes() && !is_empty(ask, &touched) => None,
+        (Ok(_), None) if watch.writes && !is_empty(ask, &touched) => None,
         (Err(Failure::Broken(_)), _) if sight.submitted => None,
         (Ok(_), None) | (Err(Failure::Broken(_)), _) => return,
     };

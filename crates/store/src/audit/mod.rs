@@ -7,6 +7,7 @@
 //! * no piece is both free and named: what a garbage row gives back has no claim in that partition;
 //! * counts against rows: records that share a content, messages of a queue, blocks that wait, names in a directory, the
 //!   bytes of a share's files, and the handles below a directory;
+//! * handles that share a cache have the same caching, epoch and break;
 //! * each chunk that a record counts on is there;
 //! * names against nodes, in a file system: each entry has one name, and each is reached from the root directory.
 //!
@@ -26,6 +27,7 @@ use crate::file::keys as file;
 use crate::file::rows::{Born, Buried};
 use crate::keys;
 use crate::records::{DeletedContainer, Head, Start, decode, decode_container_id};
+use crate::transact::now;
 use crate::{Failure, Store};
 
 const PAGE: usize = 1024;
@@ -133,7 +135,9 @@ impl Store {
                 blobs.judge(place, audit);
             }
             Kind::Share => {
-                share.judge(place, audit);
+                // A look, since its time is not before the last change.
+                let now = self.look(&file::ShareKeys::new(space.0).partition(), |txn| Ok(now(txn))).await?;
+                share.judge(now, place, audit);
                 blobs.judge(place, audit);
             }
             Kind::Dead => blobs.note(audit),

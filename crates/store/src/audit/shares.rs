@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use lazuli_engine::{Fault, Key};
+use lazuli_model::Timestamp;
+use lazuli_model::file::arbiter::{Open, Standing};
 use lazuli_model::file::{FileId, Node};
 
 use super::Audit;
@@ -18,7 +20,7 @@ pub(super) struct Tree {
     nodes: BTreeMap<FileId, Option<Node>>,
     children: BTreeMap<FileId, u32>,
     beneath: BTreeMap<FileId, u32>,
-    handles: BTreeMap<FileId, u32>,
+    handles: BTreeMap<FileId, Vec<Open>>,
     usage: Option<u64>,
     head: Option<Head>,
 }
@@ -39,7 +41,7 @@ impl Tree {
             }
             keys::CHILDREN => drop(self.children.insert(id(key)?, decode::<Count>(bytes)?.0)),
             keys::BENEATH => drop(self.beneath.insert(id(key)?, decode::<Count>(bytes)?.0)),
-            keys::OPENS => *self.handles.entry(id(key)?).or_default() += 1,
+            keys::OPENS => self.handles.entry(id(key)?).or_default().push(decode(bytes)?),
             keys::USAGE => self.usage = Some(decode::<Usage>(bytes)?.0),
             keys::HEADS => self.head = Some(decode(bytes)?),
             _ => {}
@@ -47,7 +49,8 @@ impl Tree {
         Ok(())
     }
 
-    pub fn judge(&self, place: &str, audit: &mut Audit) {
+    /// `now` is not before the last change of the share: a break that ended by itself is still in its row.
+    pub fn judge(&self, now: Timestamp, place: &str, audit: &mut Audit) {
         let mut children: BTreeMap<FileId, u32> = BTreeMap::new();
         let mut reached = BTreeSet::new();
         for (key, name) in self.names.iter().filter_map(|(key, name)| Some((key, name.as_ref()?))) {
@@ -62,7 +65,16 @@ impl Tree {
         }
         compare(place, audit, "names in directory", &children, &self.children);
         let mut beneath: BTreeMap<FileId, u32> = BTreeMap::new();
-        for (file, handles) in &self.handles {
+        for (file, opens) in &self.handles {
+            let standing = Standing { opens: opens.clone(), ..Standing::default() }.at(now);
+            if let Some((one, other)) = standing.disagreement() {
+                let (file, one, other) = (file.0, one.handle, other.handle);
+                audit.add(
+                    place,
+                    format!("the handles {one} and {other} of file {file} share a cache and do not agree on it"),
+                );
+            }
+            let handles = u32::try_from(opens.len()).unwrap_or(u32::MAX);
             let mut at = self.node(*file).map(|node| node.parent);
             while let Some(directory) = at.filter(|directory| *directory != FileId::ROOT) {
                 *beneath.entry(directory).or_default() += handles;
@@ -98,4 +110,59 @@ fn id(key: &Key) -> Result<FileId, Fault> {
 
 fn odd(key: &Key) -> Fault {
     Fault::Corrupt(format!("the key {key:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_model::file::arbiter::{Access, BREAK_ENDS_SECONDS, Breaking, Cache, Caching};
+
+    use super::*;
+    use crate::file::keys::ShareKeys;
+    use crate::records::encode;
+
+    const BEGIN: Timestamp = Timestamp::from_ticks(1_000_000_000);
+
+    fn open(handle: u64, epoch: u16, breaking: Option<Breaking>) -> Open {
+        let cache = Cache::Lease { client: 1, key: 7 };
+        let (client, client_name) = (String::new(), String::new());
+        Open {
+            handle,
+            session: 1,
+            gateway: 5,
+            client,
+            client_name,
+            access: Access::NONE,
+            sharing: Access::NONE,
+            opened: BEGIN,
+            reconnected: None,
+            delete_on_close: false,
+            attributes_only: false,
+            caching: if breaking.is_some() { Caching::ALL } else { Caching::NONE },
+            cache,
+            epoch,
+            breaking,
+            locks: Vec::new(),
+        }
+    }
+
+    fn found(opens: &[Open], now: Timestamp) -> Vec<String> {
+        let (keys, mut tree, mut audit) = (ShareKeys::new(1), Tree::default(), Audit::default());
+        for open in opens {
+            tree.see(&keys.open(FileId(3), open.handle), &encode(open)).unwrap();
+        }
+        tree.judge(now, "share s", &mut audit);
+        audit.damage
+    }
+
+    #[test]
+    fn handles_that_share_a_cache_agree_on_it() {
+        assert_eq!(found(&[open(10, 1, None), open(11, 1, None)], BEGIN), [""; 0]);
+        let damage = found(&[open(10, 1, None), open(11, 2, None)], BEGIN);
+        assert_eq!(damage, ["share s: the handles 10 and 11 of file 3 share a cache and do not agree on it"]);
+        let breaking = Some(Breaking { to: Caching::NONE, wanted: Caching::NONE, since: BEGIN });
+        let one_is_told = [open(10, 1, breaking), open(11, 1, None)];
+        assert_eq!(found(&one_is_told, BEGIN).len(), 1);
+        // A break that nobody acknowledged has ended by itself, whichever row says so.
+        assert_eq!(found(&one_is_told, BEGIN.plus_seconds(BREAK_ENDS_SECONDS)), [""; 0]);
+    }
 }

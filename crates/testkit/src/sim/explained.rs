@@ -115,9 +115,11 @@ impl<'a> Story<'a> {
         }
     }
 
+    /// Ends the lease with what it was on. One whose time was over had ended before, and by nobody.
     fn end_lease(&mut self, by: Event<'a>) {
+        let is_in_force = self.lease.holder(Self::now(&by)).is_some();
         if let Some(id) = self.leased() {
-            self.leases.insert(id, Some(by));
+            self.leases.insert(id, is_in_force.then_some(by));
         }
         self.lease = Lease::Free;
     }
@@ -444,30 +446,44 @@ pub fn check(calls: &[Known], records: &[Record]) -> Result<usize, String> {
     in_order(&changes)?;
     let mut explained = 0;
     for refusal in refusals {
-        let ended = |event: &Event<'_>| event.known.returned.as_ref().map_or(u64::MAX, |(_, ended)| *ended);
-        // Stamps of changes are in their order. A refusal writes nothing, so a change that came after it may have a lower stamp: it is placed by
-        // what clients saw.
-        let first =
-            changes.iter().rposition(|change| change.answer().is_some() && ended(change) < refusal.known.called);
-        let last = changes.iter().position(|change| ended(&refusal) < change.known.called);
-        let mut world = World::default();
-        let mut causes = Vec::new();
-        for place in 0..=last.unwrap_or(changes.len()) {
-            if first.is_none_or(|first| place > first) {
-                causes.extend(world.causes(&refusal));
-            }
-            if let Some(change) = changes.get(place) {
-                world.go_on(*change);
-            }
-        }
         let may_matter = |doubt: &&Event<'_>| {
             is_about(&doubt.record.object, &refusal.record.object) && doubt.known.called < ended(&refusal)
         };
         let perhaps: Vec<Event<'_>> = doubts.iter().filter(may_matter).copied().collect();
+        let mut causes = causes_in(&changes, &refusal);
+        // If one of those was done, then another request may be the cause: who wrote what it had deleted.
+        for done in perhaps.iter().map(std::slice::from_ref).chain((perhaps.len() > 1).then_some(perhaps.as_slice())) {
+            let mut changes = [changes.as_slice(), done].concat();
+            changes.sort_by_key(|event| (event.record.at, event.record.seq));
+            causes.extend(causes_in(&changes, &refusal).into_iter().filter(|cause| matches!(cause, Cause::Is(_))));
+        }
         explained += judged(&refusal, &causes, &perhaps, records)
             .map_err(|what| format!("{what}\n{}", retold(&refusal.record.object, calls, records)))?;
     }
     Ok(explained)
+}
+
+/// When a request had ended, by the clients' numbers.
+fn ended(event: &Event<'_>) -> u64 {
+    event.known.returned.as_ref().map_or(u64::MAX, |(_, ended)| *ended)
+}
+
+/// The causes of a refusal, wherever among the changes it may have been. Stamps of changes are in their order. A refusal writes nothing, so a change
+/// that came after it may have a lower stamp: it is placed by what clients saw.
+fn causes_in<'a>(changes: &[Event<'a>], refusal: &Event<'a>) -> Vec<Cause<'a>> {
+    let first = changes.iter().rposition(|change| change.answer().is_some() && ended(change) < refusal.known.called);
+    let last = changes.iter().position(|change| ended(refusal) < change.known.called);
+    let mut world = World::default();
+    let mut causes = Vec::new();
+    for place in 0..=last.unwrap_or(changes.len()) {
+        if first.is_none_or(|first| place > first) {
+            causes.extend(world.causes(refusal));
+        }
+        if let Some(change) = changes.get(place) {
+            world.go_on(*change);
+        }
+    }
+    causes
 }
 
 /// All that the record has of an object, in order: for those who look into a failure.

@@ -61,6 +61,15 @@ impl Standing {
         self.opens.iter().find(|open| open.shares_cache(cache, None))
     }
 
+    /// A handle that has another caching, epoch or break than one that shares its cache: what is held true forbids it.
+    pub fn disagreement(&self) -> Option<(&Open, &Open)> {
+        let state = |open: &Open| (open.caching, open.epoch, open.breaking);
+        self.opens.iter().find_map(|open| {
+            let first = self.opens.iter().find(|other| other.shares_cache(open.cache, Some(open.handle)))?;
+            (state(first) != state(open)).then_some((first, open))
+        })
+    }
+
     /// Adds a handle that was let in. It joins the cache of those with its lease, whose state it raises if all that it asked for was granted.
     pub fn admit(&mut self, mut open: Open, asked: Caching, granted: Caching) -> Open {
         open.caching = granted;

@@ -2,8 +2,8 @@
 //! frames with real gateways over pipes; REST's call the store, as HTTP does.
 //!
 //! Held true: whatever is lost, the history of the file has an order by the rules of [`reference`]. A client that caches writes has
-//! written when it says so; so a cache that is not given up before others look makes a history without an order. In the end no handle
-//! is left over.
+//! written when it says so; so a cache that is not given up before others look makes a history without an order. At every moment the rows
+//! of the share agree with each other. In the end no handle is left over.
 
 mod clients;
 mod reference;
@@ -172,7 +172,7 @@ async fn live(seed: u64) -> Result<Report, String> {
         records.extend(user.await.map_err(|gone| format!("a client ended: {gone}"))?);
     }
     stage.ended.store(true, SeqCst);
-    tide.await.map_err(|gone| format!("{gone}"))?;
+    tide.await.map_err(|gone| format!("{gone}"))??;
     records.extend(settle(&stage, &mut chance).await?);
     judge(&records)
 }
@@ -186,22 +186,38 @@ async fn set_up(stage: &Stage) {
 }
 
 /// Time passes, and now and then a gateway dies and another one comes.
-async fn tide(stage: Arc<Stage>, mut chance: Chance) {
+async fn tide(stage: Arc<Stage>, mut chance: Chance) -> Result<(), String> {
     let dies_at = chance.below(8);
-    for round in 0.. {
-        if stage.ended.load(SeqCst) {
-            return;
-        }
+    let mut round = 0;
+    while !stage.ended.load(SeqCst) {
         stage.world.pass(5).await;
         // So that what is under way takes less time than clients have for an answer.
         for _ in 0..300 + chance.below(300) {
             tokio::task::yield_now().await;
         }
+        audited(&stage, &mut chance).await?;
         if round == dies_at {
             let victim = stage.any(&mut chance);
             stage.start(&mut chance).await;
             victim.into_iter().for_each(|door| door.kill());
         }
+        round += 1;
+    }
+    Ok(())
+}
+
+/// What committed rows say of each other is true, also while clients are at work: the share is one partition, and its rows are fewer
+/// than the check reads at a time, so it sees them of one moment.
+async fn audited(stage: &Stage, chance: &mut Chance) -> Result<(), String> {
+    let Some(door) = stage.any(chance) else { return Ok(()) };
+    match door.gateway.store.audit(&mut |_| {}).await {
+        Ok(audit) => match audit.damage.first() {
+            None => Ok(()),
+            Some(what) => Err(format!("{} things are wrong, first: {what}", audit.damaged)),
+        },
+        // A gateway that is asked at a bad time.
+        Err(lazuli_store::Failure::Broken(_)) => Ok(()),
+        Err(failure) => Err(format!("the check failed: {failure:?}")),
     }
 }
 
@@ -218,6 +234,7 @@ async fn settle(stage: &Arc<Stage>, chance: &mut Chance) -> Result<Vec<DoorEvent
     if let Some(handle) = left.first() {
         return Err(format!("{} handles are left over for ever, first: {handle:?}", left.len()));
     }
+    audited(stage, chance).await?;
     let mut records = Vec::new();
     for op in [Call::RestList, Call::RestRead] {
         records.extend(clients::one(99, stage, &last, op).await);
