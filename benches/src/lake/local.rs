@@ -1,6 +1,6 @@
 //! The same on the file system below, as durable as the server's: every file and every name is on disk before it counts.
 
-use super::{FEW, MANY, PAGE, Size, Work, deep};
+use super::{FEW, GONE, MANY, PAGE, Size, Work, deep};
 use crate::process::Process;
 use crate::request::{file_name, noise};
 use crate::turns::{Turn, Turns};
@@ -18,7 +18,7 @@ pub struct Local {
 impl Local {
     /// With the same directories. What is only read was not synced one by one.
     pub fn new(root: &Path, few: u64, many: u64) -> io::Result<Self> {
-        for (directory, count) in [(FEW, few), (MANY, many)] {
+        for (directory, count) in [(GONE, few), (FEW, few), (MANY, many)] {
             let directory = below(root, directory);
             fs::create_dir_all(&directory)?;
             (0..count).try_for_each(|number| File::create_new(directory.join(file_name(number))).map(drop))?;

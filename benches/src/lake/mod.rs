@@ -25,6 +25,8 @@ use std::time::Duration;
 const FEW: &str = "/few";
 const MANY: &str = "/many";
 const NEW: &str = "/new";
+/// As full as the small one, and deleted at once.
+const GONE: &str = "/gone";
 const MOVED: &str = "/moved";
 /// Of a list that is read in part, and of one that is read to its end.
 const PAGE: u64 = 1000;
@@ -50,6 +52,9 @@ pub struct Options {
     /// Files in the small directory
     #[arg(long, default_value_t = 10_000)]
     few: u64,
+    /// Only one part of it
+    #[arg(long, value_enum)]
+    part: Option<Part>,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[arg(long, default_value_t = 3)]
@@ -57,6 +62,14 @@ pub struct Options {
     /// Replace the measured part of this Markdown file
     #[arg(long)]
     report: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Part {
+    /// Few and many files: stats, lists, renames, creates, deletes
+    Directories,
+    /// Writes through both doors, and access control lists
+    Files,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,18 +159,32 @@ pub fn run(options: &Options) -> io::Result<()> {
     let flags = [&flags[..], &["--role", &role]].concat();
     let (launch, blob_at) = peers::lazuli_lake(&options.stage.lazuli, &scratch.0, &flags)?;
     let server = launch.start(&crate::request::Site::Azure.list_containers())?;
-    let local = Local::new(&scratch.0.join("local"), options.few, options.files)?;
+    let has = |part| options.part.is_none_or(|only| only == part);
+    let [few, many] = if has(Part::Directories) { [options.few, options.files] } else { [0, 0] };
+    let local = Local::new(&scratch.0.join("local"), few, many)?;
     let (lake, rows) = (FileSystem("lake"), Vec::new());
     let mut race = Race { options, lake, server, blob_at, local, scratch: &scratch, rows };
-    race.fill()?;
-    race.directories()?;
-    race.writes()?;
-    race.depths()?;
-    let deleted = race.deletes()?;
-    let Race { server, mut rows, .. } = race;
-    rows.extend(deleted);
-    server.stop()?;
-    write(&rows, &load_before, &scratch, options)
+    ask(race.server.at, &race.lake.create())?;
+    let intro = format!("{} Load average before the run: {load_before}.", report::machine(&scratch.0));
+    let publish = |name: &str, rows: &[Measure], beside| {
+        let text = format!("{intro}\n\n{}", report::race(rows, beside));
+        println!("\n{text}");
+        report::replace(options.report.as_deref(), name, &text)
+    };
+    if has(Part::Files) {
+        race.writes()?;
+        race.depths()?;
+        publish("lake files", &std::mem::take(&mut race.rows), None)?;
+    }
+    if has(Part::Directories) {
+        race.fill()?;
+        race.directories()?;
+        let [_, many] = race.sizes();
+        let (deleted, swept) = (race.delete(many)?, race.beside_sweeper(many.files)?);
+        race.rows.extend([deleted, race.delete_local(many)?, swept]);
+        publish("lake directories", &std::mem::take(&mut race.rows), Some("files there"))?;
+    }
+    race.server.stop()
 }
 
 impl Race<'_> {
@@ -166,17 +193,23 @@ impl Race<'_> {
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        ask(self.server.at, &self.lake.create())?;
-        for directory in [FEW, MANY, NEW] {
+        for directory in [GONE, FEW, MANY, NEW] {
             ask(self.server.at, &self.lake.create_directory(directory, ""))?;
         }
-        for Size { directory, files } in self.sizes() {
+        let [few, many] = self.sizes();
+        let gone = Size { directory: GONE, ..few };
+        for Size { directory, files } in [gone, few, many] {
             let create = self.lake.create_files(directory);
             let (at, numbers) = (self.server.at, &AtomicU64::new(0));
             let load = Load { at, request: &create, numbers, clients: 64, threads: 2, period: FOR_EVER, limit: files };
             let filled = Measure::costed("fill the directory", 64, "Lazuli", self.server.process, || load.run())?;
-            print(&filled);
-            self.rows.push(filled.beside(files));
+            if directory == GONE {
+                // Long swept when the next is deleted.
+                self.rows.extend([self.delete(gone)?, self.delete_local(gone)?]);
+            } else {
+                print(&filled);
+                self.rows.push(filled.beside(files));
+            }
         }
         Ok(())
     }
@@ -329,41 +362,33 @@ impl Race<'_> {
             let requests =
                 vec![("Lazuli", by(By::Token(BOUND))), ("by a role", by(By::Token(OWNER))), ("by SAS", by(By::Sas))];
             let size = Size { directory: &path, files: 0 };
-            for clients in [1, 32] {
-                self.line(Work::Deep(depth), size, clients, requests.clone())?;
-            }
+            self.line(Work::Deep(depth), size, 32, requests)?;
         }
         Ok(())
     }
 
-    /// Once each: what is deleted is gone. The answer is timed, and then requests beside the sweeper.
-    fn deletes(&self) -> io::Result<Vec<Measure>> {
-        let mut rows = Vec::new();
-        let numbers = &AtomicU64::new(0);
-        let kept = Size { directory: "/kept", files: self.options.few };
-        ask(self.server.at, &self.lake.rename(FEW, kept.directory))?;
-        ask(self.server.at, &self.lake.create_directory(FEW, ""))?;
-        let create = &self.lake.create_files(FEW);
-        let (at, limit) = (self.server.at, self.options.few);
-        Load { at, request: create, numbers, clients: 64, threads: 2, period: FOR_EVER, limit }.run()?;
-        for size in self.sizes() {
-            let delete = &self.lake.delete_directory(size.directory);
-            let connect = Box::new(move || -> io::Result<Turn> { Ok(Box::new(move || ask(at, delete))) });
-            let served = Turns { who: "Lazuli", process: self.server.process, counts: 1.0, bytes: 0, connect };
-            rows.push(counted(&served, Work::Delete, 1)?.beside(size.files));
-            if size.directory == MANY {
-                let stat = self.lake.stat(kept.directory, kept.files);
-                let period = Duration::from_secs_f64(self.options.seconds * self.options.rounds as f64);
-                let load = Load { at, request: &stat, numbers, clients: 1, threads: 1, period, limit: u64::MAX };
-                let title = "stat a file, while the deleted directory is swept";
-                let beside = Measure::costed(title, 1, "Lazuli", self.server.process, || load.run())?;
-                print(&beside);
-                rows.push(beside.beside(size.files));
-            }
-            let direct = self.local.turns(Work::Delete, size, numbers);
-            rows.push(counted(&direct, Work::Delete, 1)?.beside(size.files));
-        }
-        Ok(rows)
+    /// Once each: what is deleted is gone. The answer is timed.
+    fn delete(&self, size: Size) -> io::Result<Measure> {
+        let (at, request) = (self.server.at, &self.lake.delete_directory(size.directory));
+        let connect = Box::new(move || -> io::Result<Turn> { Ok(Box::new(move || ask(at, request))) });
+        let served = Turns { who: "Lazuli", process: self.server.process, counts: 1.0, bytes: 0, connect };
+        Ok(counted(&served, Work::Delete, 1)?.beside(size.files))
+    }
+
+    fn delete_local(&self, size: Size) -> io::Result<Measure> {
+        let numbers = AtomicU64::new(0);
+        let direct = self.local.turns(Work::Delete, size, &numbers);
+        Ok(counted(&direct, Work::Delete, 1)?.beside(size.files))
+    }
+
+    /// What others notice of the sweeper, which takes apart what was deleted.
+    fn beside_sweeper(&self, deleted: u64) -> io::Result<Measure> {
+        let (request, numbers) = (&self.lake.stat(FEW, self.options.few), &AtomicU64::new(0));
+        let period = Duration::from_secs_f64(self.options.seconds * self.options.rounds as f64);
+        let load = Load { at: self.server.at, request, numbers, clients: 1, threads: 1, period, limit: u64::MAX };
+        let title = "stat a file, while the deleted directory is swept";
+        let beside = Measure::costed(title, 1, "Lazuli", self.server.process, || load.run()).inspect(print)?;
+        Ok(beside.beside(deleted))
     }
 }
 
@@ -377,12 +402,4 @@ fn counted(turns: &Turns, work: Work, count: u64) -> io::Result<Measure> {
 /// A file below so many directories.
 fn deep(depth: usize) -> String {
     (0..depth).fold(String::new(), |path, level| format!("{path}/d{depth}-{level}")) + "/file"
-}
-
-fn write(rows: &[Measure], load_before: &str, scratch: &Scratch, options: &Options) -> io::Result<()> {
-    let machine = report::machine(&scratch.0);
-    let mut text = format!("{machine} Load average before the run: {load_before}.\n\n");
-    text += &report::race(rows, Some("files there"));
-    println!("\n{text}");
-    report::replace(options.report.as_deref(), "lake", &text)
 }

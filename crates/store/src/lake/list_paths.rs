@@ -46,7 +46,7 @@ pub struct PathPage {
 
 /// Bytes of records on a page.
 const PAGE_BYTES_MAX: usize = 8 << 20;
-/// What an entry takes besides its name and metadata.
+/// What an entry takes besides its name and its records: 256 bytes of the store's, and what is written of it.
 const ENTRY_BYTES: usize = 512;
 /// Entries that a page passes by because there is nothing to show of them: names of which only blocks are there.
 const PASSED_MAX: usize = 5000;
@@ -134,7 +134,7 @@ fn page(txn: &mut Txn<'_>, address: &PathAddress, list: &ListPaths) -> Decided<P
             return Ok(Visit::Full);
         }
         last = Some(own.to_owned());
-        bytes += own.len() + ENTRY_BYTES;
+        bytes += own.len() + ENTRY_BYTES + standing.bytes;
         let (blob, node) = (standing.blob, standing.node);
         let is_directory = node.is_directory;
         found.items.push(PathItem { path: own.to_owned(), blob, node: Some(node), is_directory });
@@ -214,7 +214,7 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
         if end.is_some_and(|end| own.split('/').ge(end.split('/'))) {
             return Ok(Visit::Over);
         }
-        let items = items(txn, keys, own, entry, list.include)?;
+        let (items, stored) = items(txn, keys, own, entry, list.include)?;
         if items.is_empty() {
             (passed, last) = (passed + 1, Some(own.to_owned()));
             return Ok(if passed < PASSED_MAX { Visit::Taken } else { Visit::Full });
@@ -222,7 +222,7 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
         if page.entries.len() >= most || bytes >= PAGE_BYTES_MAX {
             return Ok(Visit::Full);
         }
-        bytes += own.len() + ENTRY_BYTES * items.len();
+        bytes += own.len() + ENTRY_BYTES * items.len() + stored;
         last = Some(own.to_owned());
         for item in items {
             page.entries.push(match by_prefix && entry.is_directory {
@@ -236,8 +236,14 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
     Ok(page)
 }
 
-/// What is listed of one entry: its snapshots, if they are wanted, and itself.
-fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include: Include) -> Decided<Vec<BlobItem>> {
+/// What is listed of one entry, and the bytes of its records: its snapshots, if they are wanted, and itself.
+fn items(
+    txn: &mut Txn<'_>,
+    keys: &TreeKeys,
+    path: &str,
+    entry: NodeId,
+    include: Include,
+) -> Decided<(Vec<BlobItem>, usize)> {
     let name = BlobName::parse(path)?;
     let own = keys.blob(entry.id);
     let item = |blob: Blob, node: Option<Node>, snapshot, uncommitted| BlobItem {
@@ -251,12 +257,15 @@ fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include:
     };
     let mut found = Vec::new();
     let standing = standing(txn, keys, entry.id)?;
+    let own_bytes = standing.as_ref().map_or(0, |standing| standing.bytes);
+    let mut stored = own_bytes;
     if include.snapshots && !entry.is_directory {
         for (key, bytes) in txn.scan(&own.snapshots(), &own.snapshots().after_prefix(), 5000)? {
             let time = key.row().last_chunk().map(|ticks| Timestamp::from_ticks(u64::from_be_bytes(*ticks)));
             let node = standing.as_ref().map(|standing| standing.node.clone());
             let time = Which::snapshot(time);
             if let Which::Snapshot(time) = time {
+                stored += bytes.len() + own_bytes;
                 found.push(item(decode(&bytes)?, node, Some(time), false));
             }
         }
@@ -272,7 +281,7 @@ fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include:
         }
         None => {}
     }
-    Ok(found)
+    Ok((found, stored))
 }
 
 /// Paths that were deleted and can be brought back, by path and time.
@@ -286,9 +295,9 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &List
         }
         None => all.clone(),
     };
-    let most = list.most as usize;
+    let (most, mut stored) = (list.most as usize, 0);
     for (key, bytes) in txn.scan(&from, &all.after_prefix(), most.saturating_add(1))? {
-        if page.entries.len() >= most {
+        if page.entries.len() >= most || stored >= PAGE_BYTES_MAX {
             page.next = Some(encode_marker(&key.row()));
             break;
         }
@@ -297,6 +306,7 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &List
             continue;
         }
         let Some(standing) = tree::standing(txn, keys, removed.node.id)? else { continue };
+        stored += path.len() + ENTRY_BYTES + standing.bytes;
         page.entries.push(Entry::Blob(Box::new(BlobItem {
             name: BlobName::parse(&path)?,
             snapshot: None,
