@@ -1,7 +1,7 @@
 //! `lazuli-benches compare` races Lazuli against Azurite, nginx and fio in one run and writes docs/performance.md;
 //! `lazuli-benches load` drives one kind of request at a server that is already running, for profiling.
 //! `lazuli-benches queue` races queues against Azurite, Redis and PostgreSQL; `lazuli-benches table` tables against Azurite and PostgreSQL.
-//! `lazuli-benches file` races files against the file system itself.
+//! `lazuli-benches file` races files against the file system itself, and `lazuli-benches lake` a hierarchical namespace.
 //! `lazuli-benches sweep`, `growth` and `fill` go over sizes and clients, and over how much is stored.
 //! `benches/run` builds both binaries and starts the comparison.
 
@@ -15,6 +15,7 @@ mod databases;
 mod file;
 mod fill;
 mod growth;
+mod lake;
 mod load;
 mod nothing;
 mod peers;
@@ -47,6 +48,8 @@ enum Arguments {
     Queue(queue::Options),
     /// Files: ranges, large directories, renames and snapshots, against the file system below
     File(file::Options),
+    /// Data Lake: directories of many files, renames, appends and access control lists, against the file system below
+    Lake(lake::Options),
     /// Tables: inserts, gets, batches, queries and scans, against Azurite and PostgreSQL
     Table(table::Options),
     /// Gateways on a Ceph cluster, beside librados and Ceph's gateway for S3
@@ -66,6 +69,7 @@ fn main() -> std::io::Result<()> {
         Arguments::Growth(options) => growth::run(&options),
         Arguments::Queue(options) => queue::run(&options),
         Arguments::File(options) => file::run(&options),
+        Arguments::Lake(options) => lake::run(&options),
         Arguments::Table(options) => table::run(&options),
         #[cfg(feature = "rados")]
         Arguments::Cluster(options) => cluster::run(&options),

@@ -6,6 +6,7 @@ use crate::server::{Launch, free_port};
 use crate::work::{LARGE, LARGE_COUNT, SMALL, SMALL_COUNT};
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Where everything is that a race needs.
@@ -43,6 +44,14 @@ pub fn lazuli_file(binary: &Path, scratch: &Path) -> io::Result<Launch> {
     lazuli_at("--file-port", binary, scratch, &[])
 }
 
+/// Data Lake, with Blob at another port of the same server.
+pub fn lazuli_lake(binary: &Path, scratch: &Path, flags: &[&str]) -> io::Result<(Launch, SocketAddr)> {
+    let blob_port = free_port()?;
+    let own_port = blob_port.to_string();
+    let flags = [&["--blob-port", &own_port], flags].concat();
+    Ok((lazuli_at("--dfs-port", binary, scratch, &flags)?, (Ipv4Addr::LOCALHOST, blob_port).into()))
+}
+
 /// Durable writes are Lazuli's default and cannot be turned off.
 fn lazuli_at(service: &str, binary: &Path, scratch: &Path, flags: &[&str]) -> io::Result<Launch> {
     const PORTS: [&str; 7] =
@@ -52,7 +61,7 @@ fn lazuli_at(service: &str, binary: &Path, scratch: &Path, flags: &[&str]) -> io
     let port = free_port()?;
     let own_port = port.to_string();
     let mut command = vec![text(binary), "serve", "--silent", "--host", "127.0.0.1", "--location", text(&location)];
-    for other in PORTS {
+    for other in PORTS.into_iter().filter(|port| !flags.contains(port)) {
         command.extend([other, if other == service { &own_port } else { "0" }]);
     }
     command.extend(flags);

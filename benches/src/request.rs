@@ -2,6 +2,10 @@
 //! of the head nothing changes but some digits, those of the name mostly, and all connections send the same body. Where
 //! digits of the body change, all of it stands in the head.
 
+mod lake;
+
+pub use lake::{By, FileSystem};
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
@@ -43,6 +47,8 @@ pub enum Right {
     Noise(usize),
     /// So many of this element.
     Elements(&'static str, u64),
+    /// So many members of this name, in JSON.
+    Members(&'static str, u64),
     Contains(&'static str),
 }
 
@@ -63,6 +69,10 @@ impl Right {
             Right::Elements(element, count) => {
                 let text = String::from_utf8_lossy(body);
                 differs(element, text.matches(&format!("<{element}>")).count() as u64, count)
+            }
+            Right::Members(member, count) => {
+                let text = String::from_utf8_lossy(body);
+                differs(member, text.matches(&format!("\"{member}\":")).count() as u64, count)
             }
             Right::Contains(part) => {
                 let text = String::from_utf8_lossy(body);
@@ -522,7 +532,10 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_noticed() {
         let (blobs, noisy) = ("<Blob></Blob><Blob></Blob>", noise(100));
-        let table: [(Right, &[u8], bool); 11] = [
+        let paths = br#"{"paths":[{"name":"a"},{"name":"b"}]}"#;
+        let table: [(Right, &[u8], bool); 13] = [
+            (Right::Members("name", 2), paths, true),
+            (Right::Members("name", 3), paths, false),
             (Right::Anything, b"", true),
             (Right::Length(3), b"abc", true),
             (Right::Length(3), b"ab", false),

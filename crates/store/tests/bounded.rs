@@ -14,7 +14,7 @@ use lazuli_model::Refusal;
 use lazuli_model::blob::{DeleteSnapshots, Expiry, Keeping, ReadBlob, SetBlobExpiry, SetLegalHold, Which};
 use lazuli_model::file::Disposition;
 use lazuli_model::file::arbiter::{Access, Cache, Caching, HANDLES_MAX, Opening, Reach};
-use lazuli_model::lake::{Acl, Caller, Change, LakePath, SetAccessControl};
+use lazuli_model::lake::{Acl, Caller, Change, CreatePath, LakePath, SetAccessControl};
 use lazuli_store::{
     AccessWalk, DeletePath, DeletedPath, Failure, Include, ListBlobs, ListPaths, NewEntry, OpenFile, Opened, PathAt,
     Patience, RequestContext, Store, Wanted,
@@ -410,4 +410,34 @@ async fn a_directory_full_of_what_has_expired() {
     world.sweep().await;
     trial.check("sweeping");
     assert_eq!(world.store.delete_path(&path("d"), DeletePath::default()).await, Ok(DeletedPath::Gone));
+}
+
+/// What a page of paths holds is bounded by bytes: access control lists are kilobytes long, and a page may have 5,000 paths.
+#[tokio::test]
+async fn a_page_of_paths_with_long_lists() {
+    const FILES: usize = 1500;
+    let trial = Trial::new(Keeping::NOTHING).await;
+    let world = &trial.world;
+    let on = vec![("hierarchical-namespace".to_owned(), "on".to_owned())];
+    world.drop_container("box").await;
+    world.store.set_account(&container("box").account, on).await.unwrap();
+    world.create("box", 7).await;
+    let named: Vec<String> = (0..28).map(|at| format!("user:{}{at:02}:r--,", "u".repeat(254))).collect();
+    let acl = Acl::parse(&format!("{}user::rwx,group::---,mask::rwx,other::---", named.concat()), false).unwrap();
+    for file in 0..FILES {
+        let create = CreatePath { acl: Some(acl.clone()), ..CreatePath::plain(false) };
+        world.store.create_path(&path(&format!("{file:05}")), create).await.unwrap();
+    }
+    let all = ListPaths { recursive: true, most: 5000, ..ListPaths::default() };
+    let first = world.store.list_paths(&path(""), all.clone()).await.unwrap();
+    assert!(first.items.len() * 28 * 256 < 9 << 20, "{} paths on a page", first.items.len());
+    let rest = ListPaths { continuation: first.next, ..all };
+    let second = world.store.list_paths(&path(""), rest).await.unwrap();
+    assert_eq!((first.items.len() + second.items.len(), second.next), (FILES, None));
+    let mut list = ListBlobs { most: 5000, ..ListBlobs::default() };
+    let first = world.store.list_blobs(&container("box"), list.clone()).await.unwrap();
+    assert!(first.entries.len() * 28 * 256 < 9 << 20, "{} blobs on a page", first.entries.len());
+    list.marker = first.next;
+    let second = world.store.list_blobs(&container("box"), list).await.unwrap();
+    assert_eq!(first.entries.len() + second.entries.len(), FILES);
 }

@@ -59,13 +59,12 @@ async fn get(ask: &mut Ask) -> Result<Answer, Failure> {
 
 async fn set(ask: &mut Ask) -> Result<Answer, Failure> {
     let head = &ask.head;
-    let text = |header: &str| head.text(header).map(str::to_owned);
     if head.says("x-ms-acl") && head.says("x-ms-permissions") {
         return Err(Denied::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() }.into());
     }
     let set = SetAccessControl {
-        owner: text("x-ms-owner"),
-        group: text("x-ms-group"),
+        owner: own::kept_text(head, "x-ms-owner", own::PRINCIPAL_MAX)?,
+        group: own::kept_text(head, "x-ms-group", own::PRINCIPAL_MAX)?,
         permissions: head.text("x-ms-permissions").map(Mode::parse).transpose()?,
         acl: head.text("x-ms-acl").map(|text| Acl::parse(text, false)).transpose()?,
         conditions: headers::conditions(head, &SET)?,

@@ -59,7 +59,6 @@ fn parse(ask: &Ask, encryption: Encryption) -> Result<CreatePath, Refusal> {
         Some(proposed) => Some((proposed, head.required("x-ms-lease-duration", Length::parse)?)),
         None => None,
     };
-    let text = |header: &str| head.text(header).map(str::to_owned);
     if head.says("x-ms-acl") && head.says("x-ms-permissions") {
         return Err(Denied::InvalidInput { reason: "Send x-ms-acl or x-ms-permissions, and not both.".into() }.into());
     }
@@ -70,12 +69,12 @@ fn parse(ask: &Ask, encryption: Encryption) -> Result<CreatePath, Refusal> {
         permissions: mode("x-ms-permissions")?,
         umask: mode("x-ms-umask")?,
         acl: head.text("x-ms-acl").map(|text| Acl::parse(text, false)).transpose()?,
-        owner: text("x-ms-owner"),
-        group: text("x-ms-group"),
+        owner: own::kept_text(head, "x-ms-owner", own::PRINCIPAL_MAX)?,
+        group: own::kept_text(head, "x-ms-group", own::PRINCIPAL_MAX)?,
         acquire,
         expiry: head.says("x-ms-expiry-option").then(|| set_blob_expiry::expiry(head)).transpose()?,
-        context: text("x-ms-encryption-context"),
-        transaction: text("x-ms-client-transaction-id"),
+        context: own::kept_text(head, "x-ms-encryption-context", own::CONTEXT_MAX)?,
+        transaction: own::kept_text(head, "x-ms-client-transaction-id", own::CONTEXT_MAX)?,
         encryption,
         conditions: headers::conditions(head, &SPEC)?,
         lease: headers::lease_id(head)?,

@@ -31,6 +31,21 @@ pub fn path_at(head: &Head) -> Result<PathAt, Refusal> {
     Ok(PathAt { account: head.account()?, container, path: LakePath::parse(path)? })
 }
 
+/// A text that is kept with a path, and shown by every list of it, of at most so many bytes.
+pub fn kept_text(head: &Head, header: &'static str, most: usize) -> Result<Option<String>, Refusal> {
+    match head.text(header) {
+        Some(text) if text.len() > most => {
+            Err(Refusal::InvalidHeaderValue { header: header.into(), value: text.to_owned() })
+        }
+        text => Ok(text.map(str::to_owned)),
+    }
+}
+
+/// Who owns a path: object ids, `$superuser`, or what a client takes for one. As long as in an access control list.
+pub const PRINCIPAL_MAX: usize = 256;
+/// "Path - Create": of `x-ms-encryption-context`.
+pub const CONTEXT_MAX: usize = 1024;
+
 /// `x-ms-properties: name=base64(value),…`
 pub fn properties(head: &Head) -> Result<Option<Metadata>, Refusal> {
     let Some(text) = head.text("x-ms-properties") else { return Ok(None) };

@@ -43,6 +43,10 @@ pub async fn run(ask: &mut Ask) -> Result<Answer, Failure> {
         begin_from: text("beginFrom"),
         most: most.unwrap_or(MOST).min(MOST),
     };
+    if let Some(value) = list.begin_from.clone().filter(|path| !list.recursive && path.contains('/')) {
+        let (name, reason) = ("beginFrom".into(), "a list that is not recursive begins at a name".into());
+        return Err(Refusal::InvalidQueryParameterValue { name, value, reason }.into());
+    }
     let root = own::path_at(head)?;
     let at = PathAt { path: LakePath::parse(head.query.get("directory").unwrap_or_default())?, ..root };
     let page = ask.store.list_paths(&at, list).await?;

@@ -7,7 +7,7 @@ use lazuli_model::lake::{Acl, Change, Node, Right, SetAccessControl, SetPathProp
 
 use super::address::PathAddress;
 use super::tree::{self, Standing, lookup};
-use super::walk::{Visit, Walk, segments};
+use super::walk::{Begin, Visit, Walk, segments};
 use super::{Address, PathAt};
 use crate::blob::{base, base_to_write, change};
 use crate::keys::{ROOT_NODE, TreeKeys};
@@ -171,7 +171,8 @@ fn change_below(txn: &mut Txn<'_>, path: &PathAddress, walk: &AccessWalk) -> Dec
     // The caller of this need not be able to list.
     let everybody = lazuli_model::lake::Caller::superuser();
     let all = Walk { keys: path.keys, caller: &everybody, recursive: true, prefix: "" };
-    let full = all.go(txn, found.id, &own, after.as_deref(), &mut |txn, own, entry| {
+    let begin = after.as_deref().map_or(Begin::First, Begin::Behind);
+    let full = all.go(txn, found.id, &own, begin, &mut |txn, own, entry| {
         if done.tried() >= walk.most || stopped(&done) {
             return Ok(Visit::Full);
         }

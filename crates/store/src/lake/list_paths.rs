@@ -1,5 +1,7 @@
 //! Lists of paths: of the Data Lake API, and of the Blob API over the same files. A page is one look, and costs what is on it.
 
+use std::cmp::Ordering;
+
 use lazuli_engine::Txn;
 use lazuli_model::blob::{Blob, Which};
 use lazuli_model::lake::{Caller, LakePath, Node, Right, permit};
@@ -8,7 +10,7 @@ use lazuli_model::{BlobName, Refusal, Timestamp};
 use super::address::PathAddress;
 use super::tree::{self, Found, Spot, Standing, locate, standing};
 use super::undelete_path::read;
-use super::walk::{Visit, Walk, segments};
+use super::walk::{Begin, Visit, Walk, segments};
 use super::{Address, PathAt};
 use crate::keys::{ROOT_NODE, TreeKeys};
 use crate::listing::{decode_marker, encode_marker};
@@ -21,7 +23,7 @@ pub struct ListPaths {
     pub recursive: bool,
     /// What the page before said.
     pub continuation: Option<String>,
-    /// Begin at this name, in the directory.
+    /// Begin at this path, which is relative to the directory.
     pub begin_from: Option<String>,
     pub most: usize,
 }
@@ -44,8 +46,10 @@ pub struct PathPage {
 
 /// Bytes of records on a page.
 const PAGE_BYTES_MAX: usize = 8 << 20;
-/// What an entry takes besides its name and metadata.
+/// What an entry takes besides its name and its records: 256 bytes of the store's, and what is written of it.
 const ENTRY_BYTES: usize = 512;
+/// Entries that a page passes by because there is nothing to show of them: names of which only blocks are there.
+const PASSED_MAX: usize = 5000;
 
 impl Store {
     /// What is in the directory `at`.
@@ -59,11 +63,12 @@ impl Store {
     /// In a flat container, what is between two slashes.
     async fn list_flat(&self, at: &PathAt, list: &ListPaths) -> Result<PathPage, Failure> {
         let prefix = if at.path.is_root() { String::new() } else { format!("{}/", at.path) };
+        let start_from = list.begin_from.as_ref().map(|begin| format!("{prefix}{begin}"));
         let listed = ListBlobs {
             prefix,
             delimiter: (!list.recursive).then(|| "/".to_owned()),
             marker: list.continuation.clone(),
-            start_from: list.begin_from.clone(),
+            start_from,
             most: u32::try_from(list.most).unwrap_or(5000).clamp(1, 5000),
             ..ListBlobs::default()
         };
@@ -109,26 +114,33 @@ fn page(txn: &mut Txn<'_>, address: &PathAddress, list: &ListPaths) -> Decided<P
         return page_of_file(txn, address, at);
     }
     let after = list.continuation.as_deref().map(|token| token_path(token).map(|path| segments(&path))).transpose()?;
-    let mut found = PathPage::default();
-    let (mut bytes, begin) = (0, list.begin_from.clone().filter(|_| after.is_none()));
-    let walk = Walk { keys: *keys, caller, recursive: list.recursive, prefix: "" };
     let depth = path.segments().len();
     let after = after.map(|after| after.get(depth..).unwrap_or_default().to_vec());
-    let full = walk.go(txn, at.id, &path.to_string(), after.as_deref(), &mut |txn, own, entry| {
-        if begin.as_deref().is_some_and(|begin| own < begin) {
-            return Ok(Visit::Taken);
-        }
-        let Some(standing) = standing(txn, keys, entry.id)? else { return Ok(Visit::Taken) };
+    let at_path = list.begin_from.as_deref().map(segments);
+    let begin = match (&after, &at_path) {
+        (Some(after), _) => Begin::Behind(after),
+        (None, Some(path)) => Begin::At(path),
+        (None, None) => Begin::First,
+    };
+    let mut found = PathPage::default();
+    let (mut bytes, mut passed, mut last) = (0, 0, None);
+    let walk = Walk { keys: *keys, caller, recursive: list.recursive, prefix: "" };
+    let full = walk.go(txn, at.id, &path.to_string(), begin, &mut |txn, own, entry| {
+        let Some(standing) = standing(txn, keys, entry.id)? else {
+            (passed, last) = (passed + 1, Some(own.to_owned()));
+            return Ok(if passed < PASSED_MAX { Visit::Taken } else { Visit::Full });
+        };
         if found.items.len() >= list.most || bytes >= PAGE_BYTES_MAX {
             return Ok(Visit::Full);
         }
-        bytes += own.len() + ENTRY_BYTES;
+        last = Some(own.to_owned());
+        bytes += own.len() + ENTRY_BYTES + standing.bytes;
         let (blob, node) = (standing.blob, standing.node);
         let is_directory = node.is_directory;
         found.items.push(PathItem { path: own.to_owned(), blob, node: Some(node), is_directory });
         Ok(Visit::Taken)
     })?;
-    found.next = found.items.last().filter(|_| full).map(|last| encode_marker(last.path.as_bytes()));
+    found.next = last.filter(|_| full).map(|last| encode_marker(last.as_bytes()));
     Ok(found)
 }
 
@@ -156,6 +168,16 @@ impl Within {
         let (directory, prefix) = prefix.rsplit_once('/').unwrap_or(("", prefix));
         Ok(Self { directory: LakePath::parse(directory)?, prefix: prefix.to_owned() })
     }
+
+    /// Where the directory is entered by a list that begins at the path `start`, from the root. Nothing if all of it comes before.
+    fn begin<'a>(&self, start: &'a [String]) -> Option<Begin<'a>> {
+        let directory = self.directory.segments();
+        match start.iter().take(directory.len()).cmp(directory) {
+            Ordering::Less => Some(Begin::First),
+            Ordering::Equal => Some(Begin::At(&start[directory.len()..])),
+            Ordering::Greater => None,
+        }
+    }
 }
 
 /// List Blobs of a file system. Flat, directories are entries like files; by delimiter, they are prefixes with properties.
@@ -174,24 +196,33 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
         Some(other) => return Err(Refusal::DelimiterNotSupported { delimiter: other.to_owned() }.into()),
     };
     let after = list.marker.as_deref().map(|marker| token_path(marker).map(|path| segments(&path))).transpose()?;
-    let begin = list.start_from.clone().filter(|_| after.is_none());
     let after = after.map(|after| after.get(within.directory.segments().len()..).unwrap_or_default().to_vec());
+    let at_path = list.start_from.as_deref().map(segments);
+    let begin = match (&after, &at_path) {
+        (Some(after), _) => Begin::Behind(after),
+        (None, Some(path)) => match within.begin(path) {
+            Some(begin) => begin,
+            None => return Ok(page),
+        },
+        (None, None) => Begin::First,
+    };
+    let end = list.end_before.as_deref().filter(|end| !end.is_empty());
     let walk = Walk { keys: *keys, caller, recursive: !by_prefix, prefix: &within.prefix };
-    let (mut bytes, mut last) = (0, None);
+    let (mut bytes, mut passed, mut last) = (0, 0, None);
     let most = list.most as usize;
-    let full = walk.go(txn, at.id, &within.directory.to_string(), after.as_deref(), &mut |txn, own, entry| {
-        if begin.as_deref().is_some_and(|begin| own < begin) || list.end_before.as_deref().is_some_and(|end| own >= end)
-        {
-            return Ok(Visit::Taken);
+    let full = walk.go(txn, at.id, &within.directory.to_string(), begin, &mut |txn, own, entry| {
+        if end.is_some_and(|end| own.split('/').ge(end.split('/'))) {
+            return Ok(Visit::Over);
         }
-        let items = items(txn, keys, own, entry, list.include)?;
+        let (items, stored) = items(txn, keys, own, entry, list.include)?;
         if items.is_empty() {
-            return Ok(Visit::Taken);
+            (passed, last) = (passed + 1, Some(own.to_owned()));
+            return Ok(if passed < PASSED_MAX { Visit::Taken } else { Visit::Full });
         }
         if page.entries.len() >= most || bytes >= PAGE_BYTES_MAX {
             return Ok(Visit::Full);
         }
-        bytes += own.len() + ENTRY_BYTES * items.len();
+        bytes += own.len() + ENTRY_BYTES * items.len() + stored;
         last = Some(own.to_owned());
         for item in items {
             page.entries.push(match by_prefix && entry.is_directory {
@@ -205,8 +236,14 @@ pub(crate) fn list_tree(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, lis
     Ok(page)
 }
 
-/// What is listed of one entry: its snapshots, if they are wanted, and itself.
-fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include: Include) -> Decided<Vec<BlobItem>> {
+/// What is listed of one entry, and the bytes of its records: its snapshots, if they are wanted, and itself.
+fn items(
+    txn: &mut Txn<'_>,
+    keys: &TreeKeys,
+    path: &str,
+    entry: NodeId,
+    include: Include,
+) -> Decided<(Vec<BlobItem>, usize)> {
     let name = BlobName::parse(path)?;
     let own = keys.blob(entry.id);
     let item = |blob: Blob, node: Option<Node>, snapshot, uncommitted| BlobItem {
@@ -220,12 +257,15 @@ fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include:
     };
     let mut found = Vec::new();
     let standing = standing(txn, keys, entry.id)?;
+    let own_bytes = standing.as_ref().map_or(0, |standing| standing.bytes);
+    let mut stored = own_bytes;
     if include.snapshots && !entry.is_directory {
         for (key, bytes) in txn.scan(&own.snapshots(), &own.snapshots().after_prefix(), 5000)? {
             let time = key.row().last_chunk().map(|ticks| Timestamp::from_ticks(u64::from_be_bytes(*ticks)));
             let node = standing.as_ref().map(|standing| standing.node.clone());
             let time = Which::snapshot(time);
             if let Which::Snapshot(time) = time {
+                stored += bytes.len() + own_bytes;
                 found.push(item(decode(&bytes)?, node, Some(time), false));
             }
         }
@@ -241,7 +281,7 @@ fn items(txn: &mut Txn<'_>, keys: &TreeKeys, path: &str, entry: NodeId, include:
         }
         None => {}
     }
-    Ok(found)
+    Ok((found, stored))
 }
 
 /// Paths that were deleted and can be brought back, by path and time.
@@ -255,9 +295,9 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &List
         }
         None => all.clone(),
     };
-    let most = list.most as usize;
+    let (most, mut stored) = (list.most as usize, 0);
     for (key, bytes) in txn.scan(&from, &all.after_prefix(), most.saturating_add(1))? {
-        if page.entries.len() >= most {
+        if page.entries.len() >= most || stored >= PAGE_BYTES_MAX {
             page.next = Some(encode_marker(&key.row()));
             break;
         }
@@ -266,6 +306,7 @@ fn list_removed(txn: &mut Txn<'_>, keys: &TreeKeys, caller: &Caller, list: &List
             continue;
         }
         let Some(standing) = tree::standing(txn, keys, removed.node.id)? else { continue };
+        stored += path.len() + ENTRY_BYTES + standing.bytes;
         page.entries.push(Entry::Blob(Box::new(BlobItem {
             name: BlobName::parse(&path)?,
             snapshot: None,

@@ -6,7 +6,7 @@ use lazuli_model::blob::{Blob, ContentRef, Kind};
 use lazuli_model::lake::{Caller, LakePath, Node, Right, permit};
 
 use crate::keys::{BlobKeys, Located, ROOT_NODE, TreeKeys};
-use crate::records::{NodeId, Pending, encode};
+use crate::records::{NodeId, Pending, decode, encode};
 use crate::transact::{Decided, get, now};
 
 /// Where a path leads to: a directory that is there, and a name in it that may not be.
@@ -35,6 +35,8 @@ pub(crate) struct Standing {
     pub id: u128,
     pub blob: Blob,
     pub node: Node,
+    /// Bytes of both as they are stored.
+    pub bytes: usize,
 }
 
 impl Standing {
@@ -81,14 +83,20 @@ pub(crate) fn node(txn: &mut Txn<'_>, keys: &TreeKeys, id: u128) -> Decided<Node
 
 /// What has an id, if it is there for anybody to see.
 pub(crate) fn standing(txn: &mut Txn<'_>, keys: &TreeKeys, id: u128) -> Decided<Option<Standing>> {
-    let blob: Option<Blob> = get(txn, &keys.blob(id).base())?;
-    let blob = match blob {
-        Some(blob) => blob.at(now(txn)),
-        None if id == ROOT_NODE => Some(bare_root()),
-        None => None,
+    let (blob, mut bytes) = match txn.get(&keys.blob(id).base())? {
+        Some(stored) => (decode::<Blob>(&stored)?.at(now(txn)), stored.len()),
+        None if id == ROOT_NODE => (Some(bare_root()), 0),
+        None => (None, 0),
     };
     let Some(blob) = blob else { return Ok(None) };
-    Ok(Some(Standing { id, blob, node: node(txn, keys, id)? }))
+    let node = match txn.get(&keys.node(id))? {
+        Some(stored) => {
+            bytes += stored.len();
+            decode(&stored)?
+        }
+        None => node(txn, keys, id)?,
+    };
+    Ok(Some(Standing { id, blob, node, bytes }))
 }
 
 /// What a path leads to.

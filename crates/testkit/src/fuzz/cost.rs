@@ -11,8 +11,11 @@ use lazuli_http::wire::multipart::{Part, sections};
 use lazuli_http::wire::xml;
 use lazuli_model::Tags;
 use lazuli_model::file::{Format, Sddl};
+use lazuli_model::lake::Acl;
+use lazuli_model::replication::ReplicationPolicies;
 use lazuli_model::table::Filter;
 use lazuli_model::tags::{TagCondition, TagSearch};
+use lazuli_model::{inventory, lifecycle};
 use lazuli_query::delimited::Delimited;
 use lazuli_query::{Input, Output, Query, sql};
 use rustix::time::{ClockId, clock_gettime};
@@ -118,6 +121,21 @@ pub const FAMILIES: &[Family] = &[
         |n| numbered("<Tags><TagSet>", "<Tag><Key>k{}</Key><Value>v</Value></Tag>", "</TagSet></Tags>", n),
         xml_all
     ),
+    family!(
+        "xml: analytics",
+        |n| around(
+            "<StorageServiceProperties>",
+            "<Logging><Version>1.0</Version><Read>true</Read></Logging><HourMetrics><Enabled>true</Enabled></HourMetrics>",
+            "</StorageServiceProperties>",
+            n
+        ),
+        xml_all
+    ),
+    family!(
+        "xml: entities of a document type",
+        |n| numbered("<!DOCTYPE a [", "<!ENTITY e{} '&e0;&e0;'>", "]><StorageServiceProperties/>", n),
+        xml_all
+    ),
     family!("xml: comments", |n| around("", "<!-- -->", "<BlockList/>", n), block_list),
     family!(
         "entity: annotations",
@@ -138,6 +156,16 @@ pub const FAMILIES: &[Family] = &[
     family!("tags: pairs", |n| numbered("", "k{}=v&", "a=b", n), |input| drop(Tags::parse_query(&text(input)))),
     family!("tags: condition", |n| around("", "a='b' AND ", "a='b'", n), tags),
     family!("tags: parentheses", |n| around("", "(", "", n), tags),
+    family!("access control lists: entries", |n| numbered("", "user:u{}:rwx,", "other::---", n), |input| {
+        let _ = Acl::parse(&text(input), false);
+        let _ = Acl::parse(&text(input), true);
+    }),
+    family!("access control lists: colons", |n| around("", ":", "", n), |input| drop(Acl::parse(&text(input), false))),
+    family!("policies: rules", |n| numbered("{\"rules\":[", "{\"name\":\"r{}\"},", "0]}", n), policies),
+    family!("policies: members", |n| numbered("{", "\"m{}\":[{}],", "\"rules\":[]}", n), policies),
+    family!("policies: one level in another", |n| around("", "{\"rules\":[", "", n), policies),
+    family!("policies: many of them", |n| around("[", "{\"properties\":{}},", "{}]", n), policies),
+    family!("policies: escapes", |n| around("{\"type\":\"", "\\u0041", "\"}", n), policies),
     family!("SDDL: entries", |n| around("O:SYG:SYD:", "(A;;FA;;;SY)", "", n), descriptor),
     family!(
         "batch: parts",
@@ -296,6 +324,13 @@ fn filter(input: &[u8]) {
 fn tags(input: &[u8]) {
     let _ = TagCondition::parse(&text(input));
     let _ = TagSearch::parse(&text(input));
+}
+
+/// The documents that accounts are given.
+fn policies(input: &[u8]) {
+    let _ = lifecycle::Policy::parse(&text(input));
+    let _ = inventory::Policy::parse(&text(input));
+    let _ = ReplicationPolicies::parse(&text(input));
 }
 
 fn descriptor(input: &[u8]) {

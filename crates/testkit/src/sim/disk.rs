@@ -1,4 +1,4 @@
-//! The same clients over the real engine and real extents, on a disk whose power is cut at any moment.
+//! The same clients, and those of a lake, over the real engine and real extents, on a disk whose power is cut at any moment.
 //!
 //! The engine has threads of its own, so a seed does not give the same run twice; what it gives is the same mischief. A world is lived
 //! once, in a process that the recorder of `power` watches, and in some worlds the disk fails now and then meanwhile. Then
@@ -16,6 +16,7 @@ use lazuli_engine::Embedded;
 use lazuli_engine::embedded::Options;
 use lazuli_engine::extents::{self, Extents};
 
+use super::lake::on_disk;
 use super::scene::{Mischief, SEQUEL, Scene, Time};
 use super::world::{Cast, Marks, Report, Saw, everything, serve, sweep};
 use crate::chance::Chance;
@@ -114,7 +115,9 @@ async fn live(seed: u64, dir: &Path, time: &Arc<Time>, chance: &mut Chance) -> R
     let marks = File::create(dir.join(MARKS)).map_err(|error| error.to_string())?;
     let (engine, scene) = start(&dir.join(DATA), time, mischief, Some(marks), 1)?;
     let sweeper = tokio::spawn(sweep(scene.store.clone(), chance.draw()));
-    let casts: Vec<Cast> = everything(&scene, chance.one_in(3), chance).await?;
+    on_disk::prepare(&scene).await;
+    let mut casts: Vec<Cast> = everything(&scene, chance.one_in(3), chance).await?;
+    casts.push(on_disk::cast(&scene, chance));
     let armed = dir.join("armed");
     std::fs::create_dir(&armed).map_err(|error| error.to_string())?;
     let mut saw = Vec::new();

@@ -12,7 +12,7 @@ use crate::claims::{Trash, claim_staged};
 use crate::feed::TrackedKeys;
 use crate::keys::{BlobKeys, ROOT_NODE, TreeKeys, node_id};
 use crate::lake::tree::{self, Standing, link};
-use crate::lake::walk::{Visit, Walk, segments};
+use crate::lake::walk::{Begin, Visit, Walk, segments};
 use crate::manifest::Manifest;
 use crate::records::{Kept, NodeId, Place, encode};
 use crate::transact::{Decided, get, now};
@@ -63,15 +63,16 @@ impl Move {
             .look(&keys.partition(), |txn| {
                 let mut found: Vec<(String, Standing)> = Vec::new();
                 let walk = Walk { keys, caller: &all, recursive: true, prefix: "" };
-                let full = walk.go(txn, id, "", after, &mut |txn, own, entry| {
-                    if found.len() >= PAGE {
-                        return Ok(Visit::Full);
-                    }
-                    if let Some(standing) = tree::standing(txn, &keys, entry.id)? {
-                        found.push((own.to_owned(), standing));
-                    }
-                    Ok(Visit::Taken)
-                })?;
+                let full =
+                    walk.go(txn, id, "", after.map_or(Begin::First, Begin::Behind), &mut |txn, own, entry| {
+                        if found.len() >= PAGE {
+                            return Ok(Visit::Full);
+                        }
+                        if let Some(standing) = tree::standing(txn, &keys, entry.id)? {
+                            found.push((own.to_owned(), standing));
+                        }
+                        Ok(Visit::Taken)
+                    })?;
                 Ok((found, full))
             })
             .await

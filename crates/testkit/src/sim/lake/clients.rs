@@ -18,7 +18,6 @@ use super::reference::{Answer, CALLERS, Call, LakeCall, OWNER};
 use super::{Shore, container_at};
 use crate::chance::Chance;
 use crate::linear::Event;
-use crate::sim::gateways::gateway::Gateway;
 
 pub type LakeEvent = Event<LakeCall, Answer>;
 
@@ -89,8 +88,7 @@ fn choose(chance: &mut Chance, by: u8, value: u64) -> Call {
         5..=6 => Call::Append { path: place, value, flush: chance.one_in(2) },
         7 => Call::Flush { path: place, value: value.saturating_sub(1 + chance.below(6) as u64) },
         8..=11 => Call::Rename { from: place, to: path(chance), into: chance.one_in(3) },
-        // What is below is looked at before the transaction for those whom lists bind, so that is no single moment.
-        12..=13 => Call::Delete { path: place, recursive: by == OWNER && chance.one_in(2) },
+        12..=13 => Call::Delete { path: place, recursive: chance.one_in(2) },
         14 => Call::DeleteBlob { path: place },
         15..=16 => {
             let path = if chance.one_in(4) { String::new() } else { place };
@@ -109,34 +107,59 @@ pub async fn live(id: usize, shore: Arc<Shore>, mut chance: Chance, calls: usize
             tokio::task::yield_now().await;
         }
         let Some(gateway) = shore.world.any(&mut chance) else { return records };
-        let by = if chance.one_in(2) { OWNER } else { 1 + chance.below(2) as u8 };
-        let call = choose(&mut chance, by, shore.next());
-        records.extend(one(id, &shore, &gateway, LakeCall { by, call }).await);
+        let asked = next_call(&mut chance, &*shore);
+        records.extend(one(id, &*shore, &gateway.store, asked).await);
     }
     records
 }
 
+pub fn next_call(chance: &mut Chance, counter: &dyn Counter) -> LakeCall {
+    let by = if chance.one_in(2) { OWNER } else { 1 + chance.below(2) as u8 };
+    LakeCall { by, call: choose(chance, by, counter.next()) }
+}
+
+/// Where calls get their times from.
+pub trait Counter: Sync {
+    /// A number that nobody has had, larger than all before.
+    fn next(&self) -> u64;
+
+    /// Told when a call begins (`C`) and when it was answered (`R`), by the number that it began with.
+    fn mark(&self, _what: char, _call: u64) {}
+}
+
 /// One call as its client saw it; nothing, if it only looked and was told nothing.
-pub async fn one(id: usize, shore: &Shore, gateway: &Gateway, asked: LakeCall) -> Option<LakeEvent> {
+///
+/// A recursive delete by a caller whom lists bind looks at all that is below, and then deletes in a transaction: these are two moments. So
+/// one that was done is two events, of which each has its moment between the call and the return.
+pub async fn one(id: usize, counter: &dyn Counter, store: &Store, asked: LakeCall) -> Vec<LakeEvent> {
     let caller = match CALLERS[usize::from(asked.by)] {
         Some(oid) => Caller { oid: Some(oid.into()), groups: Vec::new(), is_bound: true },
         None => Caller::superuser(),
     };
-    let store = gateway.store.acting_for(RequestContext { caller: caller.into(), ..RequestContext::default() });
-    let called = shore.next();
+    let store = store.acting_for(RequestContext { caller: caller.into(), ..RequestContext::default() });
+    let called = counter.next();
+    counter.mark('C', called);
     let answer = ask(&store, &asked.call).await;
-    let looks = matches!(asked.call, Call::Read { .. } | Call::List | Call::ListBlobs);
-    let returned = match answer {
-        Ok(answer) => Some((answer, shore.next())),
+    let answer = match answer {
+        Ok(answer) => Some(answer),
         Err(Failure::Refused(refusal)) => {
             let code = format!("{refusal:?}");
-            let code = code.split([' ', '(']).next().unwrap_or_default().to_owned();
-            Some((Answer::Refused(code), shore.next()))
+            Some(Answer::Refused(code.split([' ', '(']).next().unwrap_or_default().to_owned()))
         }
-        Err(Failure::Broken(_)) if looks => return None,
+        Err(Failure::Broken(_)) if asked.call.looks() => return Vec::new(),
         Err(Failure::Broken(_)) => None,
     };
-    Some(Event { client: id, op: asked, called, returned })
+    if answer.is_some() {
+        counter.mark('R', called);
+    }
+    let returned = answer.map(|answer| (answer, counter.next()));
+    let event = |op, returned| Event { client: id, op, called, returned };
+    let mut events = Vec::new();
+    if let (Some(looked), Some((Answer::Done, at))) = (asked.looks_below(), &returned) {
+        events.push(event(looked, Some((Answer::Done, *at))));
+    }
+    events.push(event(asked, returned));
+    events
 }
 
 async fn ask(store: &Store, call: &Call) -> Result<Answer, Failure> {
@@ -201,6 +224,7 @@ async fn ask(store: &Store, call: &Call) -> Result<Answer, Failure> {
             };
             return Ok(Answer::Blobs(page.entries.into_iter().filter_map(item).collect()));
         }
+        Call::LookBelow { .. } => unreachable!("a part of a delete, which nobody asks for"),
     }
     Ok(Answer::Done)
 }
@@ -220,7 +244,7 @@ pub async fn listed(store: &Store, system: &str) -> Result<Vec<(String, Option<u
 const PARTS: [(&str, u64); 3] = [("one", 1), ("sub/two", 150), ("sub/three", 3)];
 
 /// Whether all of a directory is there, under a name; none of it is no. `Err`: a part of it.
-fn is_whole(seen: &[(String, Option<u64>)], name: &str) -> Result<bool, String> {
+pub fn is_whole(seen: &[(String, Option<u64>)], name: &str) -> Result<bool, String> {
     let mut want: Vec<(String, Option<u64>)> =
         PARTS.iter().map(|(path, value)| (format!("{name}/{path}"), Some(*value))).collect();
     want.extend([(name.to_owned(), None), (format!("{name}/sub"), None)]);
@@ -234,7 +258,7 @@ fn is_whole(seen: &[(String, Option<u64>)], name: &str) -> Result<bool, String> 
     }
 }
 
-const SHORES: [&str; 2] = ["left", "right"];
+pub const SHORES: [&str; 2] = ["left", "right"];
 
 /// Makes a mover's directory.
 pub async fn load(store: &Store, name: &str) -> Result<(), Failure> {

@@ -60,12 +60,30 @@ pub enum Call {
     },
     List,
     ListBlobs,
+    /// The first part of a recursive delete by a caller whom lists bind: it may delete in every directory below.
+    LookBelow {
+        path: String,
+    },
+}
+
+impl Call {
+    pub fn looks(&self) -> bool {
+        matches!(self, Call::Read { .. } | Call::List | Call::ListBlobs | Call::LookBelow { .. })
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct LakeCall {
     pub by: u8,
     pub call: Call,
+}
+
+impl LakeCall {
+    /// The look that comes before it, if there is one.
+    pub fn looks_below(&self) -> Option<LakeCall> {
+        let Call::Delete { path, recursive: true } = &self.call else { return None };
+        (self.by != OWNER).then(|| LakeCall { by: self.by, call: Call::LookBelow { path: path.clone() } })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +182,12 @@ impl State {
     fn needs_link(&self, by: u8, path: &str, why: &mut Why) {
         let (above, _) = self.above(path);
         self.needs(by, above.last().copied().unwrap_or_default(), WRITE | EXECUTE, why);
+    }
+
+    /// Whether there is a directory below in which `by` may not delete.
+    fn denies_below(&self, by: u8, path: &str) -> bool {
+        let entries = self.children(path).filter_map(|below| self.tree.get(below));
+        entries.filter(|entry| entry.value.is_none()).any(|entry| !entry.allows(by, READ | WRITE | EXECUTE))
     }
 
     fn make_parents(&mut self, by: u8, path: &str) {
@@ -271,6 +295,9 @@ fn apply(state: &State, asked: &LakeCall) -> Result<(State, Answer), Why> {
             let blobs = state.paths().into_iter().map(|(path, value)| (path, value.unwrap_or(0)));
             answer = Answer::Blobs(blobs.collect());
         }
+        Call::LookBelow { path } => {
+            free(if state.denies_below(by, path) { vec![DENIED] } else { vec![] })?;
+        }
     }
     Ok((next, answer))
 }
@@ -334,8 +361,11 @@ fn delete(state: &State, by: u8, path: &str, recursive: bool) -> Result<State, W
     let mut why = Why::new();
     state.needs(by, parent(path), WRITE | EXECUTE, &mut why);
     let below: Vec<String> = state.children(path).cloned().collect();
-    if !below.is_empty() && !recursive {
-        why.push("DirectoryNotEmpty");
+    if !below.is_empty() {
+        match recursive {
+            true => state.needs(by, path, READ | WRITE | EXECUTE, &mut why),
+            false => why.push("DirectoryNotEmpty"),
+        }
     }
     free(why)?;
     let mut next = state.clone();
@@ -343,6 +373,12 @@ fn delete(state: &State, by: u8, path: &str, recursive: bool) -> Result<State, W
         next.tree.remove(gone);
     }
     Ok(next)
+}
+
+/// Whether a recursive delete may be refused by its look: at what is below, or because the directory is another one when it is deleted.
+fn refuses_before(state: &State, asked: &LakeCall, code: &str) -> bool {
+    let Some(LakeCall { by, call: Call::LookBelow { path } }) = asked.looks_below() else { return false };
+    code == "ServerBusy" || code == DENIED && state.denies_below(by, &path)
 }
 
 impl Specification for FileSystem {
@@ -359,6 +395,7 @@ impl Specification for FileSystem {
         let next = match (apply(state, asked), answer) {
             (Ok((next, _)), None) => Some(next),
             (Err(_), None) => Some(state.clone()),
+            (Ok(_), Some(Answer::Refused(code))) => refuses_before(state, asked, code).then(|| state.clone()),
             (Ok((next, shown)), Some(answer)) => (shown == *answer).then_some(next),
             (Err(why), Some(Answer::Refused(code))) => why.contains(&code.as_str()).then(|| state.clone()),
             (Err(_), Some(_)) => None,
@@ -367,7 +404,6 @@ impl Specification for FileSystem {
     }
 
     fn is_inert(&self, asked: &LakeCall, answer: &Answer) -> bool {
-        let looks = matches!(asked.call, Call::Read { .. } | Call::List | Call::ListBlobs);
-        looks || matches!(answer, Answer::Refused(_))
+        asked.call.looks() || matches!(answer, Answer::Refused(_))
     }
 }
