@@ -291,7 +291,7 @@ async fn a_pending_copy_is_found_after_a_restart() {
     }
 }
 
-/// A copy whose gateway is silent for a minute is another gateway's to make, without a restart; one that is renewed is not. If the first gateway
+/// A copy whose gateway is silent for two minutes is another gateway's to make, without a restart; one that is renewed is not. If the first gateway
 /// was only slow, it finds that the copy has ended.
 #[tokio::test]
 async fn a_copy_of_a_silent_gateway_is_taken_over() {
@@ -303,11 +303,11 @@ async fn a_copy_of_a_silent_gateway_is_taken_over() {
         let source = Blob::new(Kind::Block, ContentRef::EMPTY, slow.now());
         let (_, copying) = slow.begin_copy(&blob("a"), copy_from_there(), source, 5, from_there()).await.unwrap();
         for _ in 0..6 {
-            world.advance_seconds(50);
+            world.advance_seconds(110);
             assert!(slow.renew_copy(&copying, 2).await.unwrap());
             assert!(other.unfinished_copies().await.unwrap().is_empty(), "its gateway is at it");
         }
-        world.advance_seconds(62);
+        world.advance_seconds(122);
         let mut unfinished = other.unfinished_copies().await.unwrap();
         let found = unfinished.pop().unwrap();
         assert!(unfinished.is_empty() && found.fetch == from_there());

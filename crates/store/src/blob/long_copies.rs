@@ -15,9 +15,9 @@ use crate::{Failure, Store};
 /// A copy that was not renewed for this long has nobody any more.
 pub(super) const ALIVE_SECONDS: u64 = 10 * 60;
 
-/// A copy from elsewhere is renewed every ten seconds. After six renewals that did not come, another gateway makes it. If the first one was
+/// A copy from elsewhere is renewed every ten seconds. After twelve renewals that did not come, another gateway makes it. If the first one was
 /// only slow, the copy is made twice and ends once: both have its id, and the second finds that it is not pending any more.
-pub(super) const SEIZED_AFTER_SECONDS: u64 = 60;
+pub(super) const SEIZED_AFTER_SECONDS: u64 = 2 * 60;
 
 /// Rows that one look of a round goes over.
 const PAGE: usize = 256;

@@ -335,8 +335,8 @@ pub async fn fetch(world: Arc<World>, mut chance: Chance) -> Result<(), String> 
         world.acked(|acked| acked.copying.insert(id, gateway.clone()));
         let until = world.now() + (300 + chance.below(900) as u64) * super::SECOND;
         while world.now() < until && gateway.is_sound() {
-            // Renewed every minute or two, as a server does.
-            let next = world.now() + (60 + chance.below(60) as u64) * super::SECOND;
+            // Renewed every ten seconds, as a server does, and sometimes late.
+            let next = world.now() + (10 + chance.below(30) as u64) * super::SECOND;
             while world.now() < next && gateway.is_sound() {
                 take_over(&world, &mut chance).await?;
                 tokio::task::yield_now().await;
