@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
 use lazuli_engine::embedded::{Embedded, FreeSpace, Health, OpenError, Options, Probe};
@@ -36,13 +37,26 @@ impl AsRef<Path> for Scratch {
     }
 }
 
+/// A process that starts has everything open that this one has, also the lock of a directory, until it executes its program.
+static STARTING: RwLock<()> = RwLock::new(());
+
+fn start(command: &mut Command) -> io::Result<Child> {
+    let _alone = STARTING.write();
+    command.spawn()
+}
+
+fn opened(path: impl AsRef<Path>, options: Options) -> Result<Embedded, OpenError> {
+    let _nothing_starts = STARTING.read();
+    Embedded::open(path, options)
+}
+
 fn open(path: impl AsRef<Path>) -> Arc<Embedded> {
-    Arc::new(Embedded::open(path, Options::default()).expect("opens"))
+    Arc::new(opened(path, Options::default()).expect("opens"))
 }
 
 /// With stretches of a few entries, so that tests have many.
 fn open_with_short_ranges(path: impl AsRef<Path>) -> Arc<Embedded> {
-    Arc::new(Embedded::open(path, Options { range_cache_bytes: 128 << 10, ..Options::default() }).expect("opens"))
+    Arc::new(opened(path, Options { range_cache_bytes: 128 << 10, ..Options::default() }).expect("opens"))
 }
 
 fn key(row: &[u8]) -> Key {
@@ -112,7 +126,7 @@ async fn volatile_rows_wait_for_no_disk() {
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
     let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
-    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    let engine = opened(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     let before = engine.metrics();
     free.store(60 << 20, Ordering::Relaxed);
@@ -175,7 +189,7 @@ async fn stamps_go_on_after_reopening_though_the_clock_went_back() {
     let mut last = Stamp(0);
     for wall in [5_000, 9_000, 1_000, 1] {
         let options = Options { clock: Clock::new(move || Stamp(wall)), ..Options::default() };
-        let engine: Arc<dyn Engine> = Arc::new(Embedded::open(&scratch, options).expect("opens"));
+        let engine: Arc<dyn Engine> = Arc::new(opened(&scratch, options).expect("opens"));
         assert!(engine.now() >= last);
         last = suite::stamps(&engine, last).await;
     }
@@ -211,7 +225,7 @@ async fn keys_that_the_store_would_cut_short_are_refused() {
 }
 
 fn refusal(path: impl AsRef<Path>) -> String {
-    Embedded::open(path, Options::default()).err().expect("is refused").to_string()
+    opened(path, Options::default()).err().expect("is refused").to_string()
 }
 
 #[test]
@@ -252,7 +266,7 @@ fn a_first_start_that_was_cut_short_is_begun_again() {
             fs::write(scratch.0.join("keys/log/00000001.log"), "half").expect("writes");
         }
         drop(open(&scratch));
-        assert!(matches!(Embedded::open(scratch.0.join("lock"), Options::default()), Err(OpenError::Io { .. })));
+        assert!(matches!(opened(scratch.0.join("lock"), Options::default()), Err(OpenError::Io { .. })));
     }
 }
 
@@ -262,7 +276,7 @@ async fn a_full_disk_stops_writes_and_nothing_else() {
     let free = Arc::new(AtomicU64::new(1 << 30));
     let probed = free.clone();
     let probe = Probe::new(move |_| Ok(FreeSpace { free: probed.load(Ordering::Relaxed), total: 10 << 30 }));
-    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    let engine = opened(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there is room");
     assert_eq!(engine.health(), Health { is_open: true, has_room: true });
 
@@ -373,7 +387,7 @@ async fn a_write_that_hangs_in_its_place_stops_nobody() {
 async fn a_probe_that_fails_stops_nothing() {
     let scratch = Scratch::new("probe");
     let probe = Probe::new(|_| Err(io::Error::other("no answer")));
-    let engine = Embedded::open(&scratch, Options { probe, ..Options::default() }).expect("opens");
+    let engine = opened(&scratch, Options { probe, ..Options::default() }).expect("opens");
     put(&engine, b"a", "value").await.expect("there may be room");
     assert_eq!(engine.health(), Health { is_open: true, has_room: true });
     engine.close();
@@ -386,16 +400,18 @@ struct Tmpfs(PathBuf);
 impl Tmpfs {
     fn mount(path: &Path, options: &str) -> Self {
         fs::create_dir_all(path).expect("creates");
-        let status =
-            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).status();
-        assert!(status.expect("mount runs").success(), "this test mounts a tmpfs: run it as root");
+        let mount = start(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path));
+        assert!(
+            mount.and_then(|mut mount| mount.wait()).expect("mount runs").success(),
+            "this test mounts a tmpfs: run it as root"
+        );
         Self(path.into())
     }
 }
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = start(Command::new("umount").arg("-l").arg(&self.0)).and_then(|mut umount| umount.wait());
     }
 }
 
@@ -414,7 +430,7 @@ async fn a_disk_that_is_really_full() {
             true => Probe::file_system(),
             false => Probe::new(|_| Ok(FreeSpace { free: 1 << 40, total: 1 << 40 })),
         };
-        let engine = Embedded::open(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
+        let engine = opened(scratch.0.join("data"), Options { probe, ..Options::default() }).expect("opens");
         let ballast = scratch.0.join("ballast");
         for round in 0..3_u8 {
             let mut kept: Vec<[u8; 2]> = Vec::new();
@@ -715,12 +731,10 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
     use std::io::{BufRead, BufReader};
     let scratch = Scratch::new("kill");
     for kill in 1..=3_u64 {
-        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"])
-            .env(CHILD, &scratch.0)
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .expect("a child");
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"]);
+        command.env(CHILD, &scratch.0).stdout(std::process::Stdio::piped());
+        let mut child = start(&mut command).expect("a child");
         let mut acknowledged = None;
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
         for n in lines.filter_map(|line| line.strip_prefix("acknowledged ")?.strip_suffix(" .")?.parse::<u64>().ok()) {
@@ -747,7 +761,7 @@ async fn a_mark_can_be_set_back() {
     let scratch = Scratch::new("mark");
     let clock = || Clock::new(|| Stamp(5_000));
     {
-        let engine = Embedded::open(&scratch.0, Options { clock: clock(), ..Options::default() }).expect("opens");
+        let engine = opened(&scratch.0, Options { clock: clock(), ..Options::default() }).expect("opens");
         put(&engine, b"a", "value").await.expect("writes");
     }
     let high = Embedded::mark(&scratch.0, None).expect("opens");
