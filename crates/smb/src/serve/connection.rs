@@ -548,7 +548,7 @@ impl Gateway {
         };
         for open in held {
             match open.durable {
-                Some(durable) if lost => self.keep(open, durable.seconds),
+                Some(durable) if lost => self.keep(open, durable.seconds).await,
                 Some(_) | None => {
                     self.opens().remove(open.id);
                     end_watch(&open, Status::NotifyCleanup);
@@ -571,30 +571,5 @@ impl Gateway {
         if let Err(failure) = store.close_handle(&file.at.share, file.at.file, file.at.handle).await {
             tracing::debug!(?failure, "a handle could not be closed");
         }
-    }
-
-    /// A durable open waits for its client.
-    fn keep(self: &Arc<Self>, open: Arc<Open>, seconds: u64) {
-        let lost = {
-            let mut state = open.state();
-            (state.session, state.tree) = (0, 0);
-            state.lost += 1;
-            state.lost
-        };
-        let gateway = self.clone();
-        tokio::spawn(async move {
-            (gateway.alarm)(std::time::Duration::from_secs(seconds)).await;
-            let over = {
-                let mut opens = gateway.opens();
-                let still = {
-                    let state = open.state();
-                    state.session == 0 && state.lost == lost
-                };
-                still && opens.remove(open.id).is_some()
-            };
-            if over {
-                gateway.close_open(&open).await;
-            }
-        });
     }
 }

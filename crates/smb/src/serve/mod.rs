@@ -13,6 +13,7 @@
 
 mod connection;
 pub(crate) mod dispatch;
+mod durable;
 mod notices;
 pub(crate) mod observed;
 pub(crate) mod opens;

@@ -31,6 +31,8 @@ const WINDOWS: usize = 1024;
 pub struct Through {
     pub entry: Entry,
     pub delete_pending: bool,
+    /// Its client was asked to give up what it caches, and has not answered.
+    pub breaking: bool,
 }
 
 /// Names in a directory, in order.
@@ -73,7 +75,9 @@ impl Store {
         self.look_tree(&at.share, at.snapshot, |tree| {
             let (node, standing) = tree.through(at.file, at.handle)?;
             let parent = node.parent;
-            Ok(Through { entry: entry(node, parent, standing.lease), delete_pending: standing.delete_pending })
+            let breaking = standing.opens.iter().any(|open| open.handle == at.handle && open.breaking.is_some());
+            let (entry, delete_pending) = (entry(node, parent, standing.lease), standing.delete_pending);
+            Ok(Through { entry, delete_pending, breaking })
         })
         .await
     }
