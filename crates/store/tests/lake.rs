@@ -484,6 +484,11 @@ async fn lists_are_asked_by_both_doors() {
     assert_eq!(world.get("open/closed/file", None).await.err(), denied, "no r on the file");
     set("open/closed/file", "user::rw-,user:alice:r--,group::---,other::---").await;
     assert_eq!(world.get("open/closed/file", None).await.unwrap(), b"x");
+    for directory in ["", "open", "open/closed"] {
+        set(directory, "user::rwx,user:alice:rw-,group::---,other::---").await;
+        assert_eq!(world.get("open/closed/file", None).await.err(), denied, "r on the file, and no x on {directory:?}");
+        set(directory, "user::rwx,user:alice:--x,group::---,other::---").await;
+    }
     assert_eq!(world.put("open/closed/file", b"y").await.err(), denied, "no w on the file");
     assert_eq!(world.put("open/closed/new", b"y").await.err(), denied, "no w on the directory");
     assert_eq!(world.delete("open/closed/file", None).await.err(), denied);
